@@ -1,0 +1,76 @@
+"""Acts: what a person did, or Relay towards the outside, between legs; numbered and sealed like legs."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from relay import __version__
+from relay.errors import Exit, RelayError
+from relay.host import clock, files, git
+from relay.record import ledger as ledgers
+from relay.record.ledger import Ledger
+from relay.rules import plan as rules
+from relay.terms import Act, Check, Pins, Plan, Receipt
+
+
+def seal(  # noqa: PLR0913 - each a field of the receipt
+    ledger: Ledger,
+    plan: Plan,
+    chain: Sequence[Receipt],
+    act: Act,
+    *,
+    leg: str | None = None,
+    why: str = "",
+    pins: Pins | None = None,
+    effect: Mapping[str, str] | None = None,
+    by: str | None = None,
+    round_: int | None = None,
+    started: str | None = None,
+    checks: tuple[Check, ...] = (),
+) -> Receipt:
+    """Seal an act under the run's lock, which the caller holds; what the person wrote stands beside, by hash."""
+    head = pins.head if pins else rules.past.head(plan, chain)
+    base = pins.base if pins else rules.past.base(plan, chain)
+    now = clock.stamp()
+    sealed = Receipt(
+        schema=1,
+        run=plan.run,
+        leg=leg or ledgers.next_leg_id(ledger, plan.run, act),
+        kind="act",
+        prev="",
+        relay_version=__version__,
+        started=started or now,
+        ended=now,
+        round=round_ if round_ is not None else (chain[-1].round if chain else 1),
+        start=head,
+        base=base,
+        head=head,
+        tree=pins.tree if pins else git.tree(ledger.repo, head),
+        start_tree=git.tree(ledger.repo, head),
+        by=by or person(),
+        act=act,
+        why_sha256=files.sha256(why.encode()) if why else None,
+        pins=pins,
+        checks=checks,
+        effect=dict(effect) if effect is not None else None,
+    )
+    return ledgers.seal(ledger, sealed, {"why.md": why.encode()} if why else {})
+
+
+def person() -> str:
+    """Name who is at the keyboard, as the system knows it: an approval says who gave it."""
+    import pwd  # noqa: PLC0415 - not every platform has it
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"
+
+
+def refuse_while_open(ledger: Ledger, run: str) -> None:
+    """Refuse an act while a leg is open: its number would come before the leg's and break the order."""
+    for start in ledgers.unsealed(ledger, run):
+        raise RelayError(
+            f"leg `{start.leg}` is in progress",
+            hint=f"relay stop {run}",
+            exit_code=Exit.HELD,
+        )

@@ -1,0 +1,37 @@
+"""`relay answer RUN TEXT`: answer what a run asks."""
+
+import click
+
+from relay.commands import common
+from relay.errors import RelayError
+from relay.host import term
+from relay.record import ledger as ledgers
+from relay.rules import plan as rules
+
+
+@click.command("answer")
+@click.argument("run")
+@click.argument("text")
+@common.everywhere
+def command(run: str, text: str) -> int:
+    """Answer a question, or tell a run that is stuck how to go on; the next leg gets question and answer."""
+    from relay import acts, salvage
+    from relay.host import lock
+
+    here = common.ledger()
+    wanted = ledgers.find(here, run)
+    if not text.strip():
+        raise RelayError("the answer is empty", hint=f"relay answer {wanted} TEXT")
+    plan = ledgers.read_plan(here, wanted)
+    with lock.hold(here.run_lock(wanted), "relay answer", wanted, wait=10):
+        salvage.seal_open(here, plan)
+        chain = ledgers.receipts(here, wanted)
+        step = rules.next_leg(plan, chain)
+        if not isinstance(step, rules.Human) or step.reason in {"offer", "ship", "budget"}:
+            raise RelayError(
+                f"run `{wanted}` asks nothing: it is {rules.outcome(step)}", hint=common.next_command(wanted, step)
+            )
+        acts.seal(here, plan, chain, "answer", why=text)
+    term.say(f"{wanted}: answered `{step.leg}`")
+    term.hint(f"relay resume {wanted}")
+    return 0

@@ -1,0 +1,40 @@
+"""`relay reject RUN --why TEXT`: send it back with a reason, or close it."""
+
+import click
+
+from relay.commands import common
+from relay.errors import RelayError
+from relay.host import term
+from relay.record import ledger as ledgers
+from relay.rules import plan as rules
+
+
+@click.command("reject")
+@click.argument("run")
+@click.option("--why", required=True, metavar="TEXT", help="The reason; it is a must for every leg that follows.")
+@click.option("--close", is_flag=True, help="End the run as not accepted, instead of sending it back.")
+@common.everywhere
+def command(run: str, why: str, close: bool) -> int:  # noqa: FBT001 - an option
+    """Reject what a run made: its worker goes on with the reason, or the run ends here."""
+    from relay import acts, salvage
+    from relay.host import lock
+
+    here = common.ledger()
+    wanted = ledgers.find(here, run)
+    if not why.strip():
+        raise RelayError("the reason is empty", hint=f"relay reject {wanted} --why TEXT")
+    plan = ledgers.read_plan(here, wanted)
+    with lock.hold(here.run_lock(wanted), "relay reject", wanted, wait=10):
+        salvage.seal_open(here, plan)
+        chain = ledgers.receipts(here, wanted)
+        step = rules.next_leg(plan, chain)
+        if isinstance(step, rules.End) and step.outcome != "stopped":
+            raise RelayError(f"run `{wanted}` is {step.outcome}: it cannot be rejected any more", hint=f"relay trace {wanted}")
+        effect = {"close": "yes"} if close else {"back_to": rules.back_to(plan, plan.phases[-1])}
+        acts.seal(here, plan, chain, "reject", why=why, effect=effect)
+    if close:
+        term.say(f"{wanted}: not accepted, closed")
+        return common.finish(here, wanted, rules.End(outcome="not-accepted"))
+    term.say(f"{wanted}: sent back to `{effect['back_to']}`")
+    term.hint(f"relay resume {wanted}")
+    return 0

@@ -1,0 +1,83 @@
+"""`relay status`: every run, how it stands, and what it needs; no git is run."""
+
+import click
+
+from relay.commands import common
+from relay.errors import RelayError
+from relay.host import lock, term
+from relay.record import ledger as ledgers
+from relay.record.ledger import Ledger
+from relay.rules import plan as rules
+
+ENDED = frozenset({"shipped", "not-accepted"})
+
+
+@click.command("status")
+@click.option("-a", "--all", "everything", is_flag=True, help="List ended runs too.")
+@common.everywhere
+def command(everything: bool) -> int:  # noqa: FBT001 - an option
+    """List the runs of this repository, newest last."""
+    here = common.ledger()
+    holder = lock.holder(here.lock)
+    held = holder.run if holder is not None else None
+    rows, hidden = [], 0
+    for run in ledgers.runs(here):
+        line = _line(here, run, held=run == held)
+        term.event("run", **line)
+        if line["outcome"] in ENDED and not everything:
+            hidden += 1
+            continue
+        colour = {"accepted": "green", "shipped": "green", "needs-human": "red"}.get(str(line["outcome"]), "yellow")
+        stands = str(line["outcome"]) + (" (held)" if line["held"] else "")
+        rows.append([run, term.style(stands, colour), str(line["leg"] or "-"), str(line["score"] or "-"), str(line["needs"]), str(line["next"])])
+    if common.as_json():
+        return 0
+    if rows:
+        term.table(rows, ("run", "outcome", "leg", "score", "needs", "next"))
+    if hidden:
+        term.say(f"{hidden} ended run{'s' * (hidden != 1)} not listed: relay status --all")
+    if not rows and not hidden:
+        term.say("no runs yet")
+        term.hint("relay run SPEC")
+    return 0
+
+
+def _line(here: Ledger, run: str, *, held: bool) -> dict[str, object]:
+    """Derive one run's line from its receipts; a run that cannot be read says so instead of hiding the others."""
+    try:
+        plan = ledgers.read_plan(here, run)
+        chain = ledgers.receipts(here, run)
+    except RelayError as error:
+        return {"run": run, "outcome": "unreadable", "held": held, "leg": None, "score": None, "rounds": 0, "cost_microusd": 0,
+                "seconds": 0.0, "needs": error.message, "next": f"relay verify {run}"}
+    step = rules.next_leg(plan, chain)
+    legs = [receipt for receipt in chain if receipt.kind != "act"]
+    stands = rules.outcome(step)
+    return {
+        "run": run,
+        "outcome": stands,
+        "unchecked": plan.unchecked,
+        "held": held,
+        "leg": chain[-1].leg if chain else None,
+        "score": next((receipt.score for receipt in reversed(legs) if receipt.score), None),
+        "rounds": chain[-1].round if chain else 1,
+        "cost_microusd": sum(receipt.cost_microusd for receipt in legs),
+        "seconds": round(sum(receipt.seconds for receipt in legs), 3),
+        "needs": _needs(step, held=held),
+        "next": "" if held else common.next_command(run, step).split("    ")[0],
+    }
+
+
+def _needs(step: rules.Next, *, held: bool) -> str:
+    """Say what a run needs, in a few words."""
+    match step:
+        case rules.Human():
+            return step.text
+        case rules.Wait():
+            return f"quota until {step.until}"
+        case rules.Accepted():
+            return "approval"
+        case rules.Go() if not held:
+            return "to be resumed"
+        case _:
+            return ""

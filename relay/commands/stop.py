@@ -1,0 +1,43 @@
+"""`relay stop RUN`: end its loop, and do not go on until a person resumes it."""
+
+import click
+
+from relay.commands import common
+from relay.errors import Exit, RelayError
+from relay.host import clock, lock, term
+from relay.record import ledger as ledgers
+from relay.rules import plan as rules
+
+PATIENCE = 60.0
+"""Seconds that the holder has to end its agent and seal the leg; its own ladder of signals takes about five."""
+
+
+@click.command("stop")
+@click.argument("run", required=False)
+@common.everywhere
+def command(run: str | None) -> int:
+    """Stop a run: its agent ends, the leg is sealed as interrupted, and `relay resume` goes on from there."""
+    from relay import acts, runner, salvage
+
+    here = common.ledger()
+    wanted = common.run_or_only(here, run, "stop")
+    plan = ledgers.read_plan(here, wanted)
+    if runner.stop(here, wanted):
+        term.say(f"{wanted}: asked its loop to end")
+        deadline = clock.monotonic() + PATIENCE
+        while (holder := lock.holder(here.lock)) is not None and holder.run == wanted:
+            if clock.monotonic() > deadline:
+                raise RelayError(
+                    f"process {holder.process.pid} still holds run `{wanted}`", hint="relay stop again", exit_code=Exit.HELD
+                )
+            clock.pause(0.05)
+    with lock.hold(here.run_lock(wanted), "relay stop", wanted, wait=10):
+        salvage.seal_open(here, plan)
+        chain = ledgers.receipts(here, wanted)
+        step = rules.next_leg(plan, chain)
+        if isinstance(step, rules.End):
+            raise RelayError(f"run `{wanted}` is {step.outcome}: there is nothing to stop", hint=f"relay trace {wanted}")
+        acts.seal(here, plan, chain, "stop")
+    term.say(f"{wanted}: stopped")
+    term.hint(f"relay resume {wanted}")
+    return 0

@@ -1,0 +1,160 @@
+"""The terminal: the only file that prints. Data goes to stdout, talk to stderr.
+
+Whatever is printed loses terminal control sequences, since it may come from an agent (pitfalls row 102); Relay's own
+colours are marks until the last moment. A closed or full stdout changes no result (row 103), and a terminal that
+knows fewer characters gets `?` (row 104).
+"""
+
+import json as json_text
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final, Literal, TextIO
+
+from relay.errors import RelayError
+
+Colour = Literal["bold", "dim", "red", "green", "yellow", "blue", "cyan"]
+
+# Unicode noncharacters, which no text may contain: they stand for a colour until a stream is known.
+_MARKS: Final = {
+    "bold": ("\ufdd1", "\x1b[1m"),
+    "dim": ("\ufdd2", "\x1b[2m"),
+    "red": ("\ufdd3", "\x1b[31m"),
+    "green": ("\ufdd4", "\x1b[32m"),
+    "yellow": ("\ufdd5", "\x1b[33m"),
+    "blue": ("\ufdd6", "\x1b[34m"),
+    "cyan": ("\ufdd7", "\x1b[36m"),
+}
+_END: Final = ("\ufdd0", "\x1b[0m")
+_CODES: Final = str.maketrans(dict([*_MARKS.values(), _END]))
+_NO_CODES: Final = str.maketrans(dict.fromkeys((mark for mark, _ in (*_MARKS.values(), _END)), ""))
+
+_CONTROL: Final = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS: titles, clipboard
+    r"|\x1b[ -/]*[0-~]"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"  # and direction overrides
+)
+
+
+class _Voice:
+    """How loud Relay speaks; set once by `configure`."""
+
+    quiet = False
+    verbose = False
+    json = False
+
+
+def configure(*, quiet: bool, verbose: bool, json: bool) -> None:
+    """Set how loud Relay speaks, as `-q`, `-v` and `--json` say."""
+    _Voice.quiet, _Voice.verbose, _Voice.json = quiet, verbose, json
+
+
+def plain(text: str) -> str:
+    """Return `text` without anything that a terminal would obey: only letters, tabs and line ends are left."""
+    return _without_controls(text).translate(_NO_CODES)
+
+
+def _without_controls(text: str) -> str:
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROL.sub(lambda found: "?" if "\ud800" <= found[0] <= "\udfff" else "", text)
+
+
+def style(text: str, colour: Colour) -> str:
+    """Return `text` in a colour, for a stream that shows colours; elsewhere it is just the text."""
+    return f"{_MARKS[colour][0]}{plain(text)}{_END[0]}"
+
+
+def data(text: str) -> None:
+    """Print what was asked for, on stdout."""
+    _print(sys.stdout, text)
+
+
+def say(text: str) -> None:
+    """Tell what is going on, on stderr; not with `-q`."""
+    if not _Voice.quiet:
+        _print(sys.stderr, text)
+
+
+def detail(text: str) -> None:
+    """Tell what only `-v` wants to know, on stderr."""
+    if _Voice.verbose:
+        _print(sys.stderr, text)
+
+
+def hint(text: str) -> None:
+    """Say what to type next, on stderr; further lines stand below the first."""
+    for number, line in enumerate(text.splitlines()):
+        _print(sys.stderr, f"{'     ' if number else style('hint:', 'cyan')} {line}")
+
+
+def event(kind: str, **fields: object) -> None:
+    """Print a JSON line `{"type": kind, ...}` on stdout; only with `--json`. ASCII, so any program can read it."""
+    if _Voice.json:
+        _print(sys.stdout, json_text.dumps({"type": kind, **fields}))
+
+
+def error(problem: RelayError) -> None:
+    """Say what went wrong and what to type next, and with `--json` as an event as well."""
+    event("error", message=problem.message, hint=problem.hint, exit=int(problem.exit_code))
+    _print(sys.stderr, f"{style('error:', 'red')} {problem.message}")
+    hint(problem.hint)
+
+
+def table(rows: Iterable[Sequence[str]], headers: Sequence[str] = ()) -> None:
+    """Print rows as aligned columns on stdout; a cell may be styled and stays on one line."""
+    lines = [[_one_line(cell) for cell in row] for row in rows]
+    if headers:
+        lines.insert(0, [style(header, "bold") for header in headers])
+    if not lines:
+        return
+    columns = range(max(map(len, lines)))
+    widths = [max(_width(line[at]) for line in lines if at < len(line)) for at in columns]
+    for line in lines:
+        cells = (cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=False))
+        data("  ".join(cells).rstrip())
+
+
+def _one_line(cell: str) -> str:
+    return re.sub(r"\s+", " ", _without_controls(cell)).strip()
+
+
+def _width(text: str) -> int:
+    """Return how many columns `text` takes: wide characters two, marks and combining ones none."""
+    return sum(
+        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
+        for letter in text.translate(_NO_CODES)
+    )
+
+
+def _print(stream: TextIO | None, text: str) -> None:
+    """Write one piece of text and a line end. A stream that is closed or full is given up in silence."""
+    if stream is None:  # closed before Relay started
+        return
+    text = _without_controls(text).translate(_CODES if _shows_colours(stream) else _NO_CODES)
+    encoding = stream.encoding or "utf-8"
+    text = text.encode(encoding, "replace").decode(encoding)
+    try:
+        stream.write(text if text.endswith("\n") else f"{text}\n")
+        stream.flush()
+    except (OSError, ValueError):
+        _give_up(stream)
+
+
+def _shows_colours(stream: TextIO) -> bool:
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    with suppress(ValueError):
+        return stream.isatty()
+    return False
+
+
+def _give_up(stream: TextIO) -> None:
+    """Lead the stream nowhere, so that neither later text nor the flush at exit fails again."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

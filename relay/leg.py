@@ -1,0 +1,269 @@
+"""One leg, from the gate to a sealed receipt."""
+
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from relay import acts, backends, settle
+from relay.errors import Exit, RelayError
+from relay.host import checks, clock, files, fingerprint, lock, proc, snapshot, worktree
+from relay.record import briefing, evidence, reply
+from relay.record import ledger as ledgers
+from relay.record.ledger import Ledger
+from relay.record.transcript import Transcript
+from relay.rules import gate
+from relay.rules import plan as rules
+from relay.settle import Leg
+from relay.terms import Act, Ask, Limits, Plan, Receipt, Start, Taken
+
+RECOVERY_SECONDS = 60
+"""How long one recovery command may take before the receiver starts without its output."""
+
+
+def run(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> Receipt:
+    """Run the leg that the plan ordered; returns its receipt, or that of the offer where a person takes the leg.
+
+    Raises `RelayError` (exit 6) where the gate refuses, before anything started. `Interrupted` passes through, and
+    leaves a start without a receipt, which whoever takes the run's lock next seals.
+    """
+    gate.check([evidence.look(ledger, plan.run, leg, chain) for leg in go.reads], plan.run)
+    phase = plan.phase(go.phase)
+    backend = backends.named(plan.agent(phase.agent).backend)
+    if backend.by_hand and go.offer is None:
+        return _offer(ledger, plan, chain, go)
+    leg = _begin(ledger, plan, chain, go)
+    with lock.hold(ledger.leg_lock(plan.run, leg.start.leg), f"leg {leg.start.leg}", plan.run):
+        if go.offer is None:
+            leg, problem = _lease(leg)
+            if problem:
+                return settle.seal(leg, Taken(ended_by="setup", problem=problem))
+            leg = _ready(leg)
+        return settle.seal(leg, _take(leg))
+
+
+def preflight(plan: Plan, where: Path) -> dict[str, str]:
+    """Ask every agent's backend whether it can run, before anything is spent; returns their versions."""
+    return {agent.name: backends.named(agent.backend).preflight(agent, where) for agent in plan.agents}
+
+
+def _begin(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> Leg:
+    """Take a number and write down the intent; from here on the leg is one that somebody must seal."""
+    offered = _offered(ledger, plan.run, go.offer)
+    with lock.hold(ledger.run_lock(plan.run), "an append", plan.run, wait=10):
+        start = msgspec.structs.replace(
+            offered or _start(ledger, plan, go, act=None),
+            leg=ledgers.next_leg_id(ledger, plan.run, go.phase),
+            phase=go.phase,
+            act=None,
+            kind=plan.phase(go.phase).kind,
+            started=clock.stamp(),
+            relay=proc.this(),
+        )
+        if offered is None:
+            start = msgspec.structs.replace(start, worktree=str(ledger.worktree(plan.run, start.leg)))
+        ledgers.begin(ledger, start)
+    return Leg(ledger=ledger, plan=plan, chain=tuple(chain), go=go, start=start, began=clock.monotonic())
+
+
+def _start(ledger: Ledger, plan: Plan, go: rules.Go, act: Act | None) -> Start:
+    """Fill in a start as far as it is known before there is a worktree."""
+    return Start(
+        schema=1,
+        run=plan.run,
+        leg="",
+        phase=go.phase,
+        act=act,
+        kind="act" if act else plan.phase(go.phase).kind,
+        round=go.round,
+        start=go.start,
+        base=go.base,
+        common_dir=str(ledger.repo.common),
+        nonce=secrets.token_hex(16),
+        started=clock.stamp(),
+        relay=proc.this(),
+    )
+
+
+def _lease(leg: Leg) -> tuple[Leg, str]:
+    """Make the leg's worktree and set it up; the problem that set-up met is returned in words."""
+    ledger, plan = leg.ledger, leg.plan
+    path = Path(leg.start.worktree or "")
+    (path.parent / f"{path.name}.io").mkdir(parents=True, exist_ok=True, mode=0o700)
+    lease = worktree.lease(ledger.repo, path, leg.start.start, f"relay run={plan.run} leg={leg.start.leg}")
+    leg = msgspec.structs.replace(leg, lease=lease)
+    log = ledger.leg(plan.run, leg.start.leg) / "setup.log"
+    return leg, worktree.prepare(ledger.repo, lease, plan.worktree, log)
+
+
+def _ready(leg: Leg) -> Leg:
+    """Recover, brief, take the fingerprints, and write all of it down before the agent starts."""
+    ledger, plan, lease = leg.ledger, leg.plan, leg.held
+    phase = plan.phase(leg.go.phase)
+    recovered = _recover(leg)
+    leg = settle.examined(leg) if settle.judges_criteria(plan, phase) else leg
+    ask = _ask(leg)
+    made = briefing.make(
+        ledger,
+        plan,
+        leg.chain,
+        leg.go,
+        ask=ask,
+        recovery=recovered,
+        checked=leg.observed or _outputs(leg),
+        criteria=leg.criteria,
+    )
+    start = msgspec.structs.replace(
+        leg.start,
+        git_dir=str(lease.git_dir),
+        pointer_sha256=lease.pointer_sha256,
+        baseline=snapshot.baseline(ledger.repo, lease),
+        fingerprint=fingerprint.take(ledger.repo, lease, tree=phase.boundary == "verify-only"),
+    )
+    files.write(ledger.leg(plan.run, start.leg) / "prompt.md", made.prompt.encode("utf-8", "replace"))
+    ledgers.begin(ledger, start)
+    return msgspec.structs.replace(leg, start=start, brief=made)
+
+
+def _recover(leg: Leg) -> list[briefing.Observed]:
+    """Run the recovery steps for the receiver, so that it does not start by digging."""
+    commands = ["git rev-parse HEAD", "git status --short", "git log --oneline -3", *leg.plan.recovery]
+    seen = []
+    for command in commands:
+        check, output = checks.run(command, leg.held.path, by="recovery", env={}, seconds=RECOVERY_SECONDS)
+        seen.append(briefing.Observed(command=command, output=output[:4000], at=clock.stamp(), exit=check.exit))
+    return seen
+
+
+def _outputs(leg: Leg) -> list[briefing.Observed]:
+    """Return the output of the checks that sent the phase back, as the earlier leg's folder keeps it."""
+    before = rules.past.last_leg(leg.chain)
+    if before is None or before.phase != leg.go.phase:
+        return []
+    folder = leg.ledger.leg(leg.plan.run, before.leg)
+    shown = []
+    for index, check in enumerate(before.checks):
+        path = folder / f"check-{index + 1}.log"
+        output = files.read(path).decode("utf-8", "replace") if path.exists() else ""
+        shown.append(
+            briefing.Observed(
+                command=check.command, output=output[-4000:], at=before.ended, by=check.by, exit=check.exit
+            )
+        )
+    return shown
+
+
+def _ask(leg: Leg) -> Ask:
+    """Make what the backend is given; the time it has is the phase's, or what the budget has left."""
+    plan, start = leg.plan, leg.start
+    phase, agent = plan.phase(leg.go.phase), plan.agent(plan.phase(leg.go.phase).agent)
+    reply_path = str(_io(start) / "reply.json")
+    _, minutes = rules.remaining(plan, leg.chain, phase.name)
+    return Ask(
+        run=plan.run,
+        leg=start.leg,
+        phase=phase.name,
+        kind=phase.kind,
+        boundary=phase.boundary,
+        round=leg.go.round,
+        turn=leg.go.turn,
+        nonce=start.nonce,
+        prompt=leg.brief.prompt if leg.brief else "",
+        folder=start.worktree or "",
+        reply_path=reply_path,
+        limits=Limits(seconds=60 * (phase.minutes if minutes is None else min(phase.minutes, minutes)), output=1 << 28),
+        agent=agent,
+        env={name: os.environ[name] for name in agent.env if name in os.environ}
+        | {
+            "RELAY_RUN": plan.run,
+            "RELAY_LEG": start.leg,
+            "RELAY_PHASE": phase.name,
+            "RELAY_KIND": phase.kind,
+            "RELAY_NONCE": start.nonce,
+            "RELAY_REPLY": reply_path,
+        },
+    )
+
+
+def _take(leg: Leg) -> Taken:
+    """Let the backend take the leg; every byte it says goes into the transcript, every process into start.json."""
+    ask = _ask(leg)
+    folder = leg.ledger.leg(leg.plan.run, leg.start.leg)
+    with Transcript(folder / "transcript.jsonl") as transcript:
+        taken = backends.named(ask.agent.backend).take(
+            ask,
+            transcript.write,
+            lambda process: ledgers.begin(leg.ledger, msgspec.structs.replace(leg.start, agent=process)),
+        )
+    _, minutes = rules.remaining(leg.plan, leg.chain, leg.go.phase)
+    if taken.ended_by == "timeout" and minutes is not None and minutes < leg.plan.phase(leg.go.phase).minutes:
+        return msgspec.structs.replace(taken, ended_by="budget", problem="the budget's minutes are used up")
+    return taken
+
+
+def _io(start: Start) -> Path:
+    """Return the folder beside the worktree where the reply goes."""
+    path = Path(start.worktree or "")
+    return path.parent / f"{path.name}.io"
+
+
+def rehearse(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+    """Yield each phase with the prompt it would get in an untouched run; nothing is written but to a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="relay-rehearsal-") as folder:
+        draft = Ledger(repo=ledger.repo, root=Path(folder) / "relay")
+        plan = ledgers.create(draft, plan, frozen)
+        for phase in plan.phases:
+            go = msgspec.structs.replace(rules.go(plan, (), phase.name, 1, "a rehearsal"), reads=())
+            start = msgspec.structs.replace(_start(draft, plan, go, act=None), leg=f"00-{phase.name}")
+            leg = Leg(ledger=draft, plan=plan, chain=(), go=go, start=start, began=clock.monotonic())
+            made = briefing.make(
+                draft, plan, (), go, ask=_ask(leg), recovery=(), checked=(), criteria=()
+            )
+            yield phase.name, made.prompt
+
+
+# --- a leg that a person takes ------------------------------------------------------------------------------------
+
+
+def _offer(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> Receipt:
+    """Offer a leg to a person: a worktree, a prompt, and the path where the reply is awaited."""
+    with lock.hold(ledger.run_lock(plan.run), "an offer", plan.run, wait=10):
+        leg_id = ledgers.next_leg_id(ledger, plan.run, "offer")
+        start = msgspec.structs.replace(
+            _start(ledger, plan, go, act="offer"), leg=leg_id, worktree=str(ledger.worktree(plan.run, leg_id))
+        )
+        ledgers.begin(ledger, start)
+        leg = Leg(ledger=ledger, plan=plan, chain=tuple(chain), go=go, start=start, began=clock.monotonic())
+        leg, problem = _lease(leg)
+        if problem:
+            raise RelayError(f"the worktree for the offer could not be set up: {problem}", exit_code=Exit.HUMAN)
+        leg = _ready(leg)
+        schema = reply.schema(plan.phase(go.phase).kind)
+        files.write(_io(start) / "reply.schema.json", msgspec.json.format(msgspec.json.encode(schema)))
+        effect = {
+            "phase": go.phase,
+            "worktree": start.worktree or "",
+            "prompt": str(ledger.leg(plan.run, leg_id) / "prompt.md"),
+            "reply": str(_io(start) / "reply.json"),
+        }
+        return acts.seal(ledger, plan, chain, "offer", leg=leg_id, effect=effect, round_=go.round, by="relay")
+
+
+def _offered(ledger: Ledger, run: str, offer: str | None) -> Start | None:
+    """Read the start of an offer that is being taken."""
+    if offer is None:
+        return None
+    from relay.record import receipt  # noqa: PLC0415 - only people's legs need it
+
+    path = ledger.leg(run, offer) / "start.json"
+    return receipt.decode(files.read(path), Start, str(path))
+
+
+def awaited(ledger: Ledger, chain: Sequence[Receipt]) -> bool:
+    """Tell whether the reply that the newest offer waits for has been written."""
+    offer = rules.past.standing(chain)[-1]
+    path = Path((offer.effect or {}).get("reply", ""))
+    return offer.act == "offer" and path.is_file()

@@ -1,0 +1,183 @@
+"""What crosses a seam: everything a leg's prompt is made of, and the record of what was kept back."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from relay.errors import Exit, RelayError
+from relay.host import files, git
+from relay.record import evidence, note, prompt, reply
+from relay.record import ledger as ledgers
+from relay.record.ledger import Ledger
+from relay.rules import findings
+from relay.rules.plan import Go
+from relay.terms import Ask, CriterionResult, JudgeReply, Phase, Plan, Receipt, Struct, WorkReply
+
+
+class Briefing(Struct, frozen=True, kw_only=True):
+    """A rendered prompt, with what crossed, what was withheld, and whose notes were read."""
+
+    prompt: str
+    crossed: tuple[str, ...]
+    withheld: tuple[str, ...]
+    notes_read: tuple[str, ...]
+
+
+class Observed(Struct, frozen=True, kw_only=True):
+    """One command that Relay ran for the receiver, with its fresh output and the time."""
+
+    command: str
+    output: str
+    at: str
+    by: str = ""
+    exit: int = 0
+
+
+def known_findings(ledger: Ledger, chain: Sequence[Receipt], phase: str) -> tuple[findings.Known, ...]:
+    """Collect what a judge's earlier legs found, newest wording first wins, with what the implementer disputed since."""
+    found: dict[str, findings.Known] = {}
+    for sealed in chain:
+        answer = evidence.reply_of(ledger, sealed) if sealed.kind != "act" else None
+        if sealed.phase == phase and isinstance(answer, JudgeReply):
+            for finding, claim in zip(sealed.findings, answer.findings, strict=False):
+                found[finding.id] = findings.Known(
+                    id=finding.id,
+                    severity=claim.severity,
+                    title=claim.title,
+                    path=claim.path,
+                    line=claim.line,
+                    quote=claim.quote,
+                    why=claim.why,
+                    since=finding.since,
+                    blocks=finding.blocks,
+                )
+        elif isinstance(answer, WorkReply):
+            for dispute in answer.disputes:
+                if dispute.finding in found:
+                    found[dispute.finding] = findings.disputed(found[dispute.finding], dispute)
+    return tuple(found.values())
+
+
+def questions(ledger: Ledger, chain: Sequence[Receipt]) -> list[dict[str, str]]:
+    """Pair each answer of a person with the question it answers; an answer without one stands alone."""
+    pairs, asked = [], ""
+    for sealed in chain:
+        answer = evidence.reply_of(ledger, sealed)
+        if answer is not None and answer.question:
+            asked = answer.question
+        if sealed.act == "answer":
+            pairs.append({"question": asked, "answer": evidence.why_of(ledger, sealed)})
+            asked = ""
+    return pairs
+
+
+def make(  # noqa: PLR0913 - each an input of the prompt
+    ledger: Ledger,
+    plan: Plan,
+    chain: Sequence[Receipt],
+    go: Go,
+    *,
+    ask: Ask,
+    recovery: Sequence[Observed],
+    checked: Sequence[Observed],
+    criteria: Sequence[CriterionResult],
+) -> Briefing:
+    """Render the prompt of a leg and say what crossed the seam and what did not."""
+    phase = plan.phase(go.phase)
+    known = known_findings(ledger, chain, phase.name) if phase.kind == "judge" else _blocking(ledger, plan, chain)
+    document = _document(ledger, plan, chain, go)
+    patch = git.diff(ledger.repo, go.base, go.start) if phase.kind == "judge" else b""
+    values: dict[str, Any] = {
+        "task": ledgers.frozen(ledger, plan.run, "spec.md").decode(),
+        "title": plan.title,
+        "criteria": [{"id": item.id, "text": item.text, "check": item.check} for item in plan.criteria],
+        "must": [msgspec.to_builtins(item) for item in plan.must],
+        "must_from_person": list(evidence.musts(ledger, chain)),
+        "phase": phase.name,
+        "boundary": phase.boundary,
+        "round": go.round,
+        "turn": go.turn,
+        "because": go.because,
+        "recovery": [{"command": item.command, "output": item.output, "at": item.at} for item in recovery],
+        "notes": _notes(ledger, plan, chain, go, phase),
+        "document": document,
+        "diff": patch.decode("utf-8", "replace"),
+        "changed": [
+            {"path": item.path, "added": item.added, "removed": item.removed}
+            for item in (git.numstat(ledger.repo, go.base, go.start) if phase.kind == "judge" else ())
+        ],
+        "findings": [_shown(item) for item in known],
+        "checks": [{"by": item.by, "command": item.command, "exit": item.exit, "output": item.output} for item in checked],
+        "standing": [{"id": item.id, "met": item.met, "by": item.by} for item in criteria],
+        "questions": questions(ledger, chain),
+        "instructions": [
+            {"path": name.removeprefix("instructions/"), "text": ledgers.frozen(ledger, plan.run, name).decode("utf-8", "replace")}
+            for name in sorted(plan.files)
+            if name.startswith("instructions/")
+        ],
+        "nonce": ask.nonce,
+        "reply_path": ask.reply_path,
+        "reply_schema": json.dumps(reply.schema(phase.kind), indent=1),
+    }
+    text = prompt.render(ledgers.frozen(ledger, plan.run, f"prompts/{phase.prompt}"), **values)
+    crossed = ["spec", *[f"note {leg}" for leg in go.reads]]
+    crossed += ["diff"] * bool(patch) + ["findings"] * bool(known) + ["document"] * bool(document)
+    crossed += ["answers"] * bool(values["questions"])
+    return Briefing(
+        prompt=text,
+        crossed=tuple(crossed),
+        withheld=tuple(sorted({"transcript", "reasoning", *phase.withhold})),
+        notes_read=go.reads,
+    )
+
+
+def _blocking(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> tuple[findings.Known, ...]:
+    """Return the findings that sent the work back, whole: in a note they may have been cut."""
+    judge = next((sealed for sealed in reversed(chain) if sealed.kind == "judge" and sealed.ended_by == "reply"), None)
+    if judge is None or judge.verdict != "revise" or judge.phase not in {phase.name for phase in plan.phases}:
+        return ()
+    wanted = {finding.id for finding in judge.findings if finding.blocks}
+    return tuple(item for item in known_findings(ledger, chain, judge.phase or "") if item.id in wanted)
+
+
+def _notes(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: Go, phase: Phase) -> list[dict[str, str]]:
+    """Return the notes of the legs that are read: as sealed, or made again without what the phase withholds."""
+    texts = []
+    for leg in go.reads:
+        upto = chain[: next(index for index, sealed in enumerate(chain) if sealed.leg == leg) + 1]
+        if phase.withhold:
+            answer = evidence.reply_of(ledger, upto[-1])
+            text = note.render(plan, upto, answer, evidence.musts(ledger, upto), phase.withhold)
+        else:
+            text = files.read(ledger.leg(plan.run, leg) / "note.md").decode("utf-8", "replace")
+        texts.append({"leg": leg, "text": text})
+    return texts
+
+
+def _document(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: Go) -> str:
+    """Return the document of the newest leg that is read and made one: a plan, for instance."""
+    for sealed in reversed(chain):
+        if (sealed.leg in go.reads or sealed.phase == go.phase) and sealed.document_sha256:
+            path = ledger.leg(plan.run, sealed.leg) / "document.md"
+            data = files.read(path)
+            if files.sha256(data) != sealed.document_sha256:
+                raise RelayError(f"the document is not the one its receipt names by hash: `{path}`", exit_code=Exit.GATE)
+            return data.decode("utf-8", "replace")
+    return ""
+
+
+def _shown(item: findings.Known) -> dict[str, Any]:
+    """Show a known finding to the next reviewer: the dispute, not the verdict."""
+    return {
+        "id": item.id,
+        "severity": item.severity,
+        "title": item.title,
+        "path": item.path,
+        "line": item.line,
+        "quote": item.quote,
+        "why": item.why,
+        "since": item.since,
+        "dispute": item.dispute,
+    }

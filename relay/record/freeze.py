@@ -1,0 +1,133 @@
+"""Freezing a run: spec, config, phases, prompts and instructions as they stand at the base commit, with their hashes."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Final
+
+import msgspec
+
+from relay import __version__
+from relay.errors import RelayError
+from relay.host import clock, files, git
+from relay.host.repository import Repository
+from relay.record import catalog, config, plan_file
+from relay.terms import Agent, Budget, Phase, Plan, Ship, Spec, Struct
+
+INSTRUCTIONS: Final = ("AGENTS.md", "CLAUDE.md")
+"""Instruction files of a project: they reach an agent through Relay's prompt, from the base commit and nowhere else."""
+
+SLUG: Final = 40
+"""Characters of the part of a run's id that is made from the spec's name (pitfalls row 94)."""
+
+BUILT: Final = frozenset({"merge", "fast-forward", "merge-commit"})
+"""The ship methods of this version."""
+
+
+class Frozen(Struct, frozen=True, kw_only=True):
+    """A plan that was not written yet, and the files that go with it."""
+
+    plan: Plan
+    files: dict[str, bytes]
+
+
+def freeze(  # noqa: PLR0913 - what a person may say on the command line
+    repo: Repository,
+    spec: Spec,
+    name: str,
+    *,
+    base: str | None = None,
+    agents: Mapping[str, str] = {},
+    unchecked: bool = False,
+) -> Frozen:
+    """Resolve everything that a run will ask for; whatever cannot be resolved is refused before anything is written.
+
+    `name` is the spec's file name, which the run's id is made from; `agents` maps phases to agents, as `--agent` says.
+    """
+    if not spec.criteria and not unchecked:
+        raise RelayError(
+            f"the spec `{name}` names no criterion, so nothing could show that it is done",
+            hint="add a list under `## Acceptance`, or run it with --unchecked",
+        )
+    settings, base_ref, commit = config.load(repo, base or spec.base)
+    phases = _with_agents(catalog.phases(repo, commit, settings, spec.phases), agents)
+    catalog.check(phases, settings.agents)
+    used = {phase.agent: settings.agents[phase.agent] for phase in phases}
+    frozen = {"spec.md": spec.text.encode()}
+    for phase in phases:
+        frozen[f"phases/{phase.name}.toml"] = plan_file.table(phase)
+        frozen[f"prompts/{phase.prompt}"] = catalog.source(repo, commit, "prompts", phase.prompt)[0]
+    for path in INSTRUCTIONS:
+        text = git.blob(repo, commit, path)
+        if text is not None:
+            frozen[f"instructions/{path}"] = text
+    return Frozen(plan=_plan(spec, settings, base_ref, commit, phases, used, frozen, name, unchecked), files=frozen)
+
+
+def _plan(  # noqa: PLR0913, PLR0917 - the parts of a plan
+    spec: Spec,
+    settings: config.Config,
+    base_ref: str,
+    commit: str,
+    phases: tuple[Phase, ...],
+    used: Mapping[str, Agent],
+    frozen: Mapping[str, bytes],
+    name: str,
+    unchecked: bool,  # noqa: FBT001 - as above
+) -> Plan:
+    """Put the plan together; what the spec says goes before what relay.toml says."""
+    now = clock.now()
+    ship = spec.ship or settings.ship or Ship()
+    if ship.method not in BUILT:
+        raise RelayError(
+            f'ship.method = "{ship.method}" is not in this version',
+            hint=f"use one of: {', '.join(sorted(BUILT))}",
+        )
+    if settings.jail.mode == "required":
+        raise RelayError(
+            'jail.mode = "required", and this version has no jail: boundaries are watched, not enforced',
+            hint='write mode = "off" under [jail] to run without one',
+        )
+    return Plan(
+        schema=1,
+        run=f"{now:%y%m%d-%H%M}-{slug(name)}",
+        title=spec.title,
+        created=clock.stamp(now),
+        base_ref=base_ref,
+        base=commit,
+        relay_version=__version__,
+        spec_sha256=spec.sha256,
+        files={path: files.sha256(data) for path, data in frozen.items()},
+        unchecked=unchecked,
+        phases=phases,
+        agents=tuple(used.values()),
+        criteria=spec.criteria,
+        must=spec.must,
+        may_touch=spec.files,
+        may_change_tests=spec.may_change_tests,
+        checks=settings.checks,
+        tests=settings.tests,
+        recovery=settings.recovery,
+        budget=spec.budget or settings.budget or Budget(),
+        ship=ship,
+        jail=settings.jail,
+        worktree=settings.worktree,
+    )
+
+
+def _with_agents(phases: tuple[Phase, ...], agents: Mapping[str, str]) -> tuple[Phase, ...]:
+    """Let `--agent PHASE=AGENT` override the line-up."""
+    unknown = agents.keys() - {phase.name for phase in phases}
+    if unknown:
+        known = ", ".join(phase.name for phase in phases)
+        raise RelayError(f"no phase `{min(unknown)}` in this run", hint=f"its phases are: {known}")
+    return tuple(
+        msgspec.structs.replace(phase, agent=agents.get(phase.name, phase.agent)) for phase in phases
+    )
+
+
+def slug(name: str) -> str:
+    """Make the readable part of a run's id from a file's name: letters, digits and dashes, nothing else."""
+    stem = unicodedata.normalize("NFKD", PurePosixPath(name).stem).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", stem)[:SLUG].strip("-") or "task"

@@ -1,0 +1,71 @@
+"""A prompt: a template frozen at the start of the run, filled with what one leg may know.
+
+Agents' and repositories' texts are values here, never templates: what looks like `{{ .. }}` inside them stays as it is.
+A template runs in a sandbox, and one that asks for a value it was not given is refused instead of printing nothing.
+"""
+
+from typing import Final
+
+from relay.errors import RelayError
+
+NAMES: Final = frozenset(
+    {
+        "because",  # why this leg runs, in a few words
+        "boundary",  # "implement" or "verify-only"
+        "changed",  # of {path, added, removed}: what differs between the base and the head
+        "checks",  # of {by, command, exit, output}: what Relay ran on the commit the leg starts from
+        "criteria",  # of {id, text, check}; check is None where no command decides
+        "diff",  # text, made by Relay from two commits; None where the leg is not shown one
+        "document",  # the text of a document handed over, a plan for instance; empty where there is none
+        "findings",  # of {id, severity, path, line, title}, and where known {why, quote, evidence, repro, dispute}
+        "instructions",  # of {path, text}: the project's own instruction files, from the base commit
+        "must",  # of {must, prerequisite, authority, fallback, consequence}, or text
+        "must_from_person",  # of text: what a person demanded during the run
+        "nonce",  # the leg's own; it also closes the blocks of data, so that no text inside can
+        "notes",  # of {leg, text}: the notes of the phases this one reads
+        "phase",  # its name
+        "questions",  # of {question, answer}
+        "recovery",  # of {command, output, at}: fresh output of the recovery steps
+        "reply_path",  # the file for the reply; empty where the backend takes it in another way
+        "reply_schema",  # JSON text
+        "round",  # from 1
+        "standing",  # of {id, met, by}: how the criteria stand, as far as Relay could tell
+        "task",  # the text of the spec
+        "title",  # the spec's
+        "turn",  # from 1
+    }
+)
+"""What a template may use. Where a field is optional, templates say `is defined`.
+
+The filter `line` folds a text into one line, so that a file's name or a title cannot look like a part of the prompt.
+"""
+
+
+def render(template: bytes, **values: object) -> str:
+    """Fill a template; a wrong template or a missing value is a `RelayError` that names the phase and what is wrong."""
+    import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    where = f"the prompt of phase `{values.get('phase', '?')}`"
+    environment = ImmutableSandboxedEnvironment(
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # the reader is a model, not a browser
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["line"] = lambda value: " ".join(str(value).split())
+    try:
+        text = environment.from_string(template.decode("utf-8-sig")).render(values)
+    except UnicodeDecodeError as error:
+        raise RelayError(f"{where} is not UTF-8, see byte {error.start}", hint="save it as UTF-8") from None
+    except jinja2.TemplateSyntaxError as error:
+        problem = f"{where} is wrong at line {error.lineno}: {error.message}"
+        raise RelayError(problem, hint="templates are Jinja") from None
+    except jinja2.TemplateError as error:
+        known = f"templates know: {', '.join(sorted(NAMES))}"
+        raise RelayError(f"{where} cannot be filled: {error.message}", hint=known) from None
+    except (ArithmeticError, AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+        raise RelayError(f"{where} cannot be filled: {error}", hint="mend the template") from None
+    # A NUL would end the text for whoever hands it on as an argument or a C string (pitfalls row 25).
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")

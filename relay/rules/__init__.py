@@ -1,0 +1,1 @@
+"""Decisions, pure: no files, no clock, no git."""

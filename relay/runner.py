@@ -1,0 +1,158 @@
+"""The one loop: while the plan says go, run the leg. It closes over receipts on disk, never over memory."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+from relay import acts, leg, salvage, ship
+from relay.errors import Interrupted, RelayError
+from relay.host import clock, git, lock
+from relay.record import ledger as ledgers
+from relay.record.freeze import Frozen
+from relay.record.ledger import Ledger
+from relay.rules import plan as rules
+from relay.telling import Teller
+from relay.terms import Plan, Receipt, Struct
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+RESUMED_BY_GO: Final = frozenset(
+    {"no-change", "no-reply", "check-red", "max-legs", "inconclusive", "ship", "interrupted", "crash", *rules.past.RETRIED_BY_HAND}
+) - {"budget"}
+"""What a plain `relay resume` tries again; a question wants an answer, a cap and a budget want more of it."""
+
+
+class Order(Struct, frozen=True, kw_only=True):
+    """What a person asked of the loop: resume by hand, and the phase after which to stop."""
+
+    by_hand: bool = False
+    until: str | None = None
+
+
+def start(ledger: Ledger, frozen: Frozen, order: Order, tell: Teller) -> tuple[str, rules.Next]:
+    """Write a frozen run down and drive it, all under the repository's lock: a run that is refused leaves no trace."""
+    leg.preflight(frozen.plan, ledger.repo.main_top or ledger.repo.common)
+    with lock.hold(ledger.lock, f"run {frozen.plan.run}", frozen.plan.run), _signals():
+        plan = ledgers.create(ledger, frozen.plan, frozen.files)
+        tell.begun(plan)
+        return plan.run, _guarded(ledger, plan, order, tell)
+
+
+def drive(ledger: Ledger, run: str, order: Order, tell: Teller) -> rules.Next:
+    """Run legs until the plan says something else than go; returns what it said.
+
+    Holds the repository's lock for its whole life: exit 75 where another loop has it. On a signal the agent's
+    processes end, the leg is sealed as interrupted, and `Interrupted` passes through.
+    """
+    with lock.hold(ledger.lock, f"run {run}", run), _signals():
+        return _guarded(ledger, ledgers.read_plan(ledger, run), order, tell)
+
+
+def _guarded(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
+    """Seal what a signal cut short before it passes on."""
+    try:
+        return _loop(ledger, plan, order, tell)
+    except Interrupted:
+        with lock.hold(ledger.run_lock(plan.run), "salvage", plan.run, wait=10):
+            for sealed in salvage.seal_open(ledger, plan):
+                tell.sealed(sealed)
+        raise
+
+
+def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
+    """Ask the plan, do what it says, and begin again from disk."""
+    chain = _settled(ledger, plan, tell)
+    if order.by_hand and _tries_again(rules.next_leg(plan, chain)):
+        with lock.hold(ledger.run_lock(plan.run), "resuming", plan.run, wait=10):
+            tell.sealed(acts.seal(ledger, plan, chain, "go"))
+    while True:
+        chain = _settled(ledger, plan, tell)
+        step = _due(ledger, chain, plan)
+        match step:
+            case rules.Go():
+                if _reached(chain, step, order.until):
+                    return step
+                tell.starting(plan, step)
+                tell.sealed(leg.run(ledger, plan, chain, step))
+            case rules.ShipIt():
+                with lock.hold(ledger.run_lock(plan.run), "shipping", plan.run, wait=10):
+                    tell.sealed(ship.ship(ledger, plan, chain, step.approval))
+            case rules.Accepted():
+                _branch(ledger, plan, chain)
+                if plan.ship.approval == "manual" or plan.unchecked:
+                    return step
+                with lock.hold(ledger.run_lock(plan.run), "approving", plan.run, wait=10):
+                    tell.sealed(ship.approve(ledger, plan, chain, None, by="relay, as ship.approval says"))
+            case _:
+                return step
+
+
+def _settled(ledger: Ledger, plan: Plan, tell: Teller) -> tuple[Receipt, ...]:
+    """Seal what nobody owns, then read the receipts."""
+    with lock.hold(ledger.run_lock(plan.run), "a look", plan.run, wait=10):
+        for sealed in salvage.seal_open(ledger, plan):
+            tell.sealed(sealed)
+        return ledgers.receipts(ledger, plan.run)
+
+
+def _due(ledger: Ledger, chain: tuple[Receipt, ...], plan: Plan) -> rules.Next:
+    """Look at the world where the plan says to wait for it: for a time, or for a person's reply."""
+    step = rules.next_leg(plan, chain)
+    if isinstance(step, rules.Wait) and clock.parse(step.until) <= clock.now():
+        return step.go
+    if isinstance(step, rules.Human) and step.reason == "offer" and leg.awaited(ledger, chain):
+        return rules.taken(plan, chain)
+    return step
+
+
+def _tries_again(step: rules.Next) -> bool:
+    """Tell whether a plain `relay resume` lifts what stands in the way, which an act then records."""
+    if isinstance(step, rules.End):
+        return step.outcome == "stopped"
+    return isinstance(step, rules.Human) and step.reason in RESUMED_BY_GO
+
+
+def _reached(chain: tuple[Receipt, ...], step: rules.Go, until: str | None) -> bool:
+    """Tell whether the phase after which a person wanted a pause is through."""
+    return until is not None and bool(chain) and chain[-1].phase == until and step.phase != until
+
+
+def _branch(ledger: Ledger, plan: Plan, chain: tuple[Receipt, ...]) -> None:
+    """Let the branch `relay/RUN` appear at what was accepted; a branch that somebody moved is left where it is."""
+    name, head = f"refs/heads/relay/{plan.run}", rules.past.head(plan, chain)
+    now = git.resolve(ledger.repo, name)
+    ours = {sealed.head for sealed in chain}
+    if now is None or (now != head and now in ours):
+        try:
+            git.update_ref(ledger.repo, name, head, now)
+        except RelayError:
+            return  # a branch `relay` leaves no room for `relay/RUN` (pitfalls row 94); the ref under refs/relay/ stays
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """Turn the first signal that asks to end into `Interrupted`; while that is being settled, later ones are ignored."""
+
+    def end(signum: int, _frame: FrameType | None) -> None:
+        for name in SIGNALS:
+            signal.signal(name, signal.SIG_IGN)
+        raise Interrupted(signum)
+
+    before = {name: signal.signal(name, end) for name in SIGNALS if signal.getsignal(name) != signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+
+
+def stop(ledger: Ledger, run: str) -> bool:
+    """Ask the loop that works on a run to end; tell whether there was one."""
+    holder = lock.holder(ledger.lock)
+    if holder is None or holder.run != run:
+        return False
+    os.kill(holder.process.pid, signal.SIGTERM)
+    return True

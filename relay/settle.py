@@ -1,0 +1,283 @@
+"""From how an agent ended to a sealed receipt: the boundary, the commit, the checks, the verdict, the note."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from relay import __version__, weigh
+from relay.host import checks, clock, files, fingerprint, git, lock, snapshot, worktree
+from relay.host.worktree import Lease
+from relay.record import briefing, evidence, note, reply
+from relay.record import ledger as ledgers
+from relay.record.ledger import Ledger
+from relay.rules import boundary
+from relay.rules.plan import Go
+from relay.terms import (
+    Check,
+    CriterionResult,
+    EndedBy,
+    JudgeReply,
+    Phase,
+    Plan,
+    Receipt,
+    Refused,
+    Reply,
+    Start,
+    Struct,
+    Taken,
+    WorkReply,
+)
+
+JAIL = "off"
+"""The rung that agents run on: the tripwire alone, which detects and does not prevent."""
+
+
+class Leg(Struct, frozen=True, kw_only=True):
+    """A leg on its way: what it was ordered to do, and what is known of it so far. `began` is monotonic seconds."""
+
+    ledger: Ledger
+    plan: Plan
+    chain: tuple[Receipt, ...]
+    go: Go
+    start: Start
+    began: float
+    lease: Lease | None = None
+    brief: briefing.Briefing | None = None
+    criteria: tuple[CriterionResult, ...] = ()
+    checked: tuple[Check, ...] = ()
+    observed: tuple[briefing.Observed, ...] = ()
+
+    @property
+    def held(self) -> Lease:
+        """The leg's worktree: leased just now, or by the offer that this leg takes."""
+        if self.lease is not None:
+            return self.lease
+        start = self.start
+        return Lease(
+            path=Path(start.worktree or ""), git_dir=Path(start.git_dir or ""), pointer_sha256=start.pointer_sha256 or ""
+        )
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that the leg executes."""
+        return self.plan.phase(self.go.phase)
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What became of the tree: the commit that stands, where it is kept, and what was not carried."""
+
+    head: str
+    refs: dict[str, str]
+    refused: tuple[Refused, ...] = ()
+
+
+def judges_criteria(plan: Plan, phase: Phase) -> bool:
+    """Tell whether a phase judges the spec's criteria: the last one does, if it is a judge."""
+    return phase.kind == "judge" and plan.phases[-1] == phase
+
+
+def seal(leg: Leg, taken: Taken) -> Receipt:
+    """Turn the end of an agent into a sealed receipt; afterwards the worktree goes, unless something in it is unique."""
+    answer, problem = _answer(leg, taken)
+    ended_by = taken.ended_by
+    if ended_by in {"reply", "handover"} and answer is None:
+        ended_by = "no-reply"
+    crossed = _crossed(leg)
+    if crossed.breaches:
+        ended_by, answer = "breach", None
+    done = _kept(leg, ended_by)
+    receipt = _draft(leg, taken, ended_by, problem or taken.problem, crossed, done)
+    logs: list[bytes] = []
+    if ended_by == "reply" and answer is not None:
+        receipt, logs = _judged(leg, receipt, answer) if isinstance(answer, JudgeReply) else _checked(leg, receipt, answer)
+    elif leg.phase.kind == "judge":
+        receipt = msgspec.structs.replace(receipt, verdict="inconclusive")
+    sealed = _write(leg, receipt, answer, taken.reply, logs)
+    _release(leg, sealed)
+    return sealed
+
+
+def _answer(leg: Leg, taken: Taken) -> tuple[Reply | None, str]:
+    """Read the reply, if the agent ended by giving one."""
+    if taken.ended_by not in {"reply", "handover"}:
+        return None, ""
+    return reply.decode(taken.reply, leg.phase.kind, leg.start.nonce)
+
+
+def _crossed(leg: Leg) -> boundary.Crossed:
+    """Compare the fingerprints from before and after; a leg whose agent never started crossed nothing."""
+    if not leg.start.fingerprint:
+        return boundary.Crossed()
+    after = fingerprint.take(leg.ledger.repo, leg.held, tree=leg.phase.boundary == "verify-only")
+    return boundary.compare(leg.start.fingerprint, after, boundary=leg.phase.boundary, jail=JAIL)
+
+
+def _kept(leg: Leg, ended_by: EndedBy) -> Outcome:
+    """Put what stands in the worktree into a commit and a ref, before anything else can be lost.
+
+    Only a leg whose agent started has something to keep. A judge leaves a commit only where it breached.
+    """
+    start = leg.start
+    if not start.pointer_sha256 or (leg.phase.boundary == "verify-only" and ended_by != "breach"):
+        return Outcome(head=start.start, refs={})
+    repo, name = leg.ledger.repo, f"refs/relay/{start.run}/{start.leg}"
+    message = f"relay: {start.leg} of {start.run}\n\nRelay-Run: {start.run}\nRelay-Leg: {start.leg}\n"
+    taken = snapshot.take(repo, leg.held, start.start, message, start.baseline, git.identity(repo))
+    suffix = {"reply": "", "handover": "", "breach": ".void"}.get(ended_by, ".cut")
+    refs = {f"{name}{suffix}": taken.commit}
+    own = worktree.head(repo, leg.held)
+    if own not in {None, start.start}:
+        refs[f"{name}.agent"] = own or ""
+    for ref, commit in refs.items():
+        git.put_ref(repo, ref, commit)
+    return Outcome(head=taken.commit, refs=refs, refused=taken.refused)
+
+
+def _draft(  # noqa: PLR0913, PLR0917 - what a receipt says
+    leg: Leg, taken: Taken, ended_by: EndedBy, problem: str | None, crossed: boundary.Crossed, done: Outcome
+) -> Receipt:
+    """Fill in what every leg's receipt says."""
+    repo, start, agent = leg.ledger.repo, leg.start, leg.plan.agent(leg.phase.agent)
+    refused = (Check(by="relay", command="every path can be carried", exit=1, seconds=0.0, output_sha256=""),)
+    return Receipt(
+        schema=1,
+        run=start.run,
+        leg=start.leg,
+        kind=start.kind,
+        prev="",
+        relay_version=__version__,
+        started=start.started,
+        ended=clock.stamp(),
+        seconds=round(max(0.0, clock.monotonic() - leg.began), 3),
+        round=start.round,
+        start=start.start,
+        base=start.base,
+        head=done.head,
+        tree=git.tree(repo, done.head),
+        start_tree=git.tree(repo, start.start),
+        phase=start.phase,
+        by=f"agent {agent.name}",
+        agent=agent.name,
+        backend=agent.backend,
+        vendor=agent.vendor,
+        model=taken.model or agent.model,
+        version=taken.version,
+        session=taken.session,
+        jail=JAIL,
+        changed=git.numstat(repo, start.start, done.head) if done.head != start.start else (),
+        refused=done.refused,
+        checks=refused if done.refused else (),
+        breaches=crossed.breaches,
+        drift=crossed.drift,
+        crossed=leg.brief.crossed if leg.brief else (),
+        withheld=leg.brief.withheld if leg.brief else (),
+        notes_read=leg.go.reads,
+        usage=taken.usage,
+        cost_microusd=taken.cost_microusd,
+        billing=taken.billing,
+        ended_by=ended_by,
+        problem=problem or None,
+        until=taken.until,
+    )
+
+
+def _checked(leg: Leg, receipt: Receipt, answer: WorkReply) -> tuple[Receipt, list[bytes]]:
+    """Check a worker's claim `done` by running the commands of plan and spec where the work stands."""
+    receipt = msgspec.structs.replace(
+        receipt,
+        status=answer.status,
+        asks=bool(answer.question),
+        document=bool(answer.document and answer.document.strip()),
+    )
+    if answer.status != "done" or leg.phase.done == "trust":
+        return receipt, []
+    logs = ["\n".join(f"{item.path}: {item.why}" for item in receipt.refused).encode()] if receipt.refused else []
+    strayed = weigh.strayed(leg.plan, leg.ledger.repo, receipt)
+    found = [*receipt.checks, *([strayed[0]] if strayed else [])]
+    logs += [strayed[1].encode()] if strayed else []
+    seconds = leg.phase.minutes * 60
+    for name, command in leg.plan.checks.items():
+        check, output = checks.run(command, leg.held.path, by=f"checks.{name}", env={}, seconds=seconds)
+        found.append(check)
+        logs.append(output.encode())
+    known = weigh.against_base(
+        leg.ledger, leg.plan, leg.chain, found, leg=receipt.leg, base=receipt.base, seconds=seconds
+    )
+    criteria = weigh.criteria(leg.plan, leg.held.path, seconds)[0]
+    return msgspec.structs.replace(
+        receipt, checks=known, criteria=criteria, score=weigh.score(criteria)
+    ), logs
+
+
+def examined(leg: Leg) -> Leg:
+    """Run every criterion and check in a clean checkout of the exact commit, before the last judge is asked."""
+    with weigh.checkout(leg.ledger, leg.plan, leg.start.leg, leg.start.start, "check") as folder:
+        seconds = leg.phase.minutes * 60
+        criteria, observed = weigh.criteria(leg.plan, folder, seconds)
+        checked, more = weigh.checks_in(leg.plan, folder, seconds)
+    return msgspec.structs.replace(leg, criteria=criteria, checked=checked, observed=(*observed, *more))
+
+
+def _judged(leg: Leg, receipt: Receipt, answer: JudgeReply) -> tuple[Receipt, list[bytes]]:
+    """Look at a judge's evidence and derive the verdict."""
+    found = weigh.weigh(leg.ledger, leg.plan, leg.chain, leg.start, leg.go, answer, leg.criteria, leg.checked)
+    return msgspec.structs.replace(
+        receipt,
+        checks=found.checks,
+        criteria=found.criteria,
+        score=weigh.score(found.criteria),
+        claimed_verdict=answer.verdict,
+        verdict=found.verdict,
+        findings=found.findings,
+        asks=bool(answer.question),
+    ), [item.output.encode() for item in leg.observed if item.by.startswith("checks.")]
+
+
+def _write(
+    leg: Leg, receipt: Receipt, answer: Reply | None, raw: bytes | None, logs: Sequence[bytes]
+) -> Receipt:
+    """Write everything the receipt names by hash, then the receipt, under the run's lock."""
+    ledger, plan = leg.ledger, leg.plan
+    folder = ledger.leg(plan.run, receipt.leg)
+    beside: dict[str, bytes] = {f"check-{index + 1}.log": log for index, log in enumerate(logs)}
+    if raw is not None:
+        beside["reply.json"] = raw
+    if isinstance(answer, WorkReply) and receipt.document:
+        beside["document.md"] = (answer.document or "").encode()
+    prompt = folder / "prompt.md"
+    receipt = msgspec.structs.replace(
+        receipt,
+        reply_sha256=files.sha256(raw) if raw is not None else None,
+        document_sha256=files.sha256(beside["document.md"]) if "document.md" in beside else None,
+        prompt_sha256=files.sha256(files.read(prompt)) if prompt.exists() else None,
+    )
+    with lock.hold(ledger.run_lock(plan.run), "an append", plan.run, wait=10):
+        return sealed_with_note(ledger, plan, leg.chain, receipt, answer, beside)
+
+
+def sealed_with_note(  # noqa: PLR0913, PLR0917 - the parts of a seal
+    ledger: Ledger,
+    plan: Plan,
+    chain: Sequence[Receipt],
+    receipt: Receipt,
+    answer: Reply | None,
+    beside: Mapping[str, bytes],
+) -> Receipt:
+    """Write the note of a receipt and seal both; the caller holds the run's lock."""
+    text = note.render(plan, (*chain, receipt), answer, evidence.musts(ledger, chain)).encode("utf-8", "replace")
+    receipt = msgspec.structs.replace(receipt, note_sha256=files.sha256(text))
+    return ledgers.seal(ledger, receipt, {**beside, "note.md": text})
+
+
+def _release(leg: Leg, sealed: Receipt) -> None:
+    """Remove the worktree where everything in it is kept: never after a failure, never with unique ignored files."""
+    if leg.lease is None and not leg.go.offer:
+        return
+    whole = sealed.ended_by in {"reply", "handover"} and not sealed.refused
+    if leg.phase.kind == "judge" and sealed.ended_by != "breach":
+        whole = True
+    if whole and not worktree.leftovers(leg.ledger.repo, leg.held):
+        worktree.release(leg.ledger.repo, leg.held)
+        path = leg.held.path
+        files.remove_tree(path.parent / f"{path.name}.io")

@@ -1,0 +1,93 @@
+"""How a run is told while it goes: a line when a leg starts, a line when it is sealed; events for `--json`."""
+
+from relay.host import term
+from relay.rules import plan as rules
+from relay.terms import Plan, Receipt
+
+GOOD = frozenset({"done", "approve", "shipped", "proposed", "approved"})
+
+
+class Teller:
+    """Says what the loop does, as it does it."""
+
+    @staticmethod
+    def begun(plan: Plan) -> None:
+        """Say that a run begins, and what does not hold its agents."""
+        term.event("begin", run=plan.run, title=plan.title, base=plan.base)
+        term.say(f"run {term.style(plan.run, 'bold')}: {plan.title}")
+        term.say(term.style("no jail: boundaries are watched, and a breach voids the leg", "dim"))
+
+    @staticmethod
+    def starting(plan: Plan, go: rules.Go) -> None:
+        """Say that a leg starts: its phase, its agent, and why."""
+        phase = plan.phase(go.phase)
+        agent = plan.agent(phase.agent)
+        term.event("start", run=plan.run, phase=phase.name, agent=agent.name, round=go.round, because=go.because)
+        term.say(f"{term.style(phase.name, 'bold')}, round {go.round}: {agent.name} ({agent.vendor})  {term.style(go.because, 'dim')}")
+
+    @staticmethod
+    def sealed(receipt: Receipt) -> None:
+        """Say what a sealed leg or act came to."""
+        result = result_of(receipt)
+        term.event(
+            "receipt",
+            run=receipt.run,
+            leg=receipt.leg,
+            result=result,
+            ended_by=receipt.ended_by,
+            verdict=receipt.verdict,
+            score=receipt.score,
+            head=receipt.head,
+            seconds=receipt.seconds,
+        )
+        colour = "green" if result in GOOD else "yellow"
+        parts = [f"  {receipt.leg}", term.style(result, colour), *details(receipt)]
+        term.say("  ".join(parts))
+        for line in problems(receipt):
+            term.say(f"    {line}")
+
+
+def result_of(receipt: Receipt) -> str:
+    """Name the result of a leg or an act in a word or two."""
+    if receipt.act is not None:
+        outcome = (receipt.effect or {}).get("outcome")
+        return outcome or {"approve": "approved", "go": "resumed", "stop": "stopped"}.get(receipt.act, receipt.act)
+    if receipt.ended_by != "reply":
+        return receipt.ended_by or "?"
+    if receipt.kind == "judge":
+        return receipt.verdict or "?"
+    return "asks" if receipt.asks else receipt.status or "?"
+
+
+def details(receipt: Receipt) -> list[str]:
+    """Count what a receipt holds: files and lines, findings, score, seconds."""
+    found = []
+    if receipt.changed:
+        added = sum(max(change.added, 0) for change in receipt.changed)
+        removed = sum(max(change.removed, 0) for change in receipt.changed)
+        files = len(receipt.changed)
+        found.append(f"{files} file{'s' * (files != 1)} +{added} -{removed}")
+    if receipt.findings:
+        blocking = sum(finding.blocks for finding in receipt.findings)
+        count = len(receipt.findings)
+        found.append(f"{count} finding{'s' * (count != 1)}, {blocking} block{'s' * (blocking == 1)}")
+    red = [check for check in receipt.checks if check.newly_red]
+    if red:
+        found.append(f"{len(red)} newly red")
+    if receipt.score:
+        found.append(f"{receipt.score} criteria")
+    if receipt.cost_microusd:
+        found.append(f"${receipt.cost_microusd / 1_000_000:.2f}")
+    if receipt.kind != "act":
+        found.append(f"{receipt.seconds:.1f} s")
+    return found
+
+
+def problems(receipt: Receipt) -> list[str]:
+    """List what a person should know of a receipt at once."""
+    lines = [receipt.problem] if receipt.problem else []
+    lines += [f"breach: {breach}" for breach in receipt.breaches]
+    lines += [f"not carried: {item.path} ({item.why})" for item in receipt.refused]
+    lines += [f"red: {check.command} exited {check.exit}" for check in receipt.checks if check.newly_red]
+    why = (receipt.effect or {}).get("why")
+    return [*lines, why] if why else lines

@@ -1,0 +1,154 @@
+"""What a person writes, and what a run was promised: spec, phases, agents, the frozen plan."""
+
+from typing import Literal
+
+from relay.terms.words import Boundary, Done, Evidence, Kind, Method, Struct
+
+
+class Criterion(Struct, frozen=True, kw_only=True):
+    """One thing the spec demands; `check` is the shell command that decides it, where there is one."""
+
+    id: str
+    text: str
+    check: str | None = None
+
+
+class Must(Struct, frozen=True, kw_only=True):
+    """A demand that is copied unchanged from note to note."""
+
+    must: str
+    prerequisite: str = ""
+    authority: str = ""
+    fallback: str = ""
+    consequence: str = ""
+
+
+class Budget(Struct, frozen=True, kw_only=True):
+    """What a run may cost; `reserve` is the share kept for judges."""
+
+    usd: float | None = None
+    minutes: float | None = None
+    reserve: float = 0.25
+
+
+class Ship(Struct, frozen=True, kw_only=True):
+    """How an accepted tree goes out."""
+
+    method: Method = "merge"
+    approval: Literal["manual", "auto"] = "manual"
+    verify: tuple[str, ...] = ()
+
+
+class Spec(Struct, frozen=True, kw_only=True):
+    """The task: its text as given, and what Relay read out of it."""
+
+    title: str
+    text: str
+    sha256: str
+    criteria: tuple[Criterion, ...] = ()
+    must: tuple[Must, ...] = ()
+    base: str | None = None
+    phases: tuple[str, ...] | None = None
+    budget: Budget | None = None
+    ship: Ship | None = None
+    files: tuple[str, ...] = ()
+    may_change_tests: bool = False
+
+
+class Agent(Struct, frozen=True, kw_only=True):
+    """A named line in relay.toml: who can take a leg. `vendor` decides whether two agents are independent."""
+
+    name: str
+    backend: str
+    vendor: str
+    model: str | None = None
+    command: tuple[str, ...] = ()
+    reply: Literal["json", "exit"] = "json"
+    script: str | None = None
+    env: tuple[str, ...] = ()
+    api: str | None = None
+    base_url: str | None = None
+
+
+class Phase(Struct, frozen=True, kw_only=True):
+    """A kind of leg, as declared in phases/NAME.toml and overridden by relay.toml."""
+
+    name: str
+    kind: Kind
+    boundary: Boundary
+    agent: str
+    prompt: str
+    reads: tuple[str, ...] = ("spec",)
+    withhold: tuple[str, ...] = ()
+    differs_from: str | None = None
+    allow_same_vendor: bool = False
+    back_to: str | None = None
+    rounds: int = 3
+    max_legs: int = 4
+    context: float = 0.6
+    done: Done = "verify"
+    evidence: Evidence = "located"
+    minutes: float = 60
+
+
+class Tests(Struct, frozen=True, kw_only=True):
+    """What acceptance swaps between base and head."""
+
+    paths: tuple[str, ...] = ()
+    command: str | None = None
+
+
+class Worktree(Struct, frozen=True, kw_only=True):
+    """How a fresh worktree is made fit to work in; the time limit covers each set-up command."""
+
+    copy: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    minutes: float = 10
+    submodules: bool = False
+    lfs: bool = False
+
+
+class Jail(Struct, frozen=True, kw_only=True):
+    """What confines an agent's commands."""
+
+    mode: Literal["auto", "required", "external", "off"] = "auto"
+    network: str = "off"
+    setup_network: str = "host"
+    loopback: tuple[str, ...] = ()
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """plan.toml: everything a run was promised at its start, frozen, with the hash of each frozen file."""
+
+    schema: int
+    run: str
+    title: str
+    created: str
+    base_ref: str
+    base: str
+    relay_version: str
+    spec_sha256: str
+    files: dict[str, str]
+    unchecked: bool = False
+    phases: tuple[Phase, ...]
+    agents: tuple[Agent, ...]
+    criteria: tuple[Criterion, ...] = ()
+    must: tuple[Must, ...] = ()
+    may_touch: tuple[str, ...] = ()
+    may_change_tests: bool = False
+    checks: dict[str, str] = {}
+    tests: Tests = Tests()
+    recovery: tuple[str, ...] = ()
+    budget: Budget = Budget()
+    ship: Ship = Ship()
+    jail: Jail = Jail()
+    worktree: Worktree = Worktree()
+
+    def phase(self, name: str) -> Phase:
+        """Return the phase of that name; a `KeyError` is a bug, since names were checked when the run was frozen."""
+        return {phase.name: phase for phase in self.phases}[name]
+
+    def agent(self, name: str) -> Agent:
+        """Return the agent of that name, as `phase` does."""
+        return {agent.name: agent for agent in self.agents}[name]

@@ -1,0 +1,46 @@
+"""The closed lists of words, and the base of every struct."""
+
+from typing import Final, Literal
+
+import msgspec
+
+SCHEMA: Final = 1
+"""The schema number of every file that Relay writes; another one is refused by name."""
+
+Kind = Literal["work", "judge"]
+Boundary = Literal["implement", "verify-only"]
+Done = Literal["verify", "trust"]
+Evidence = Literal["located", "confirmed"]
+EndedBy = Literal[
+    "reply",
+    "handover",
+    "interrupted",
+    "crash",
+    "timeout",
+    "idle",
+    "memory",
+    "output",
+    "disk",
+    "budget",
+    "stuck",
+    "quota",
+    "overload",
+    "auth",
+    "refusal",
+    "breach",
+    "setup",
+    "no-reply",
+]
+Verdict = Literal["approve", "revise", "blocked", "inconclusive"]
+Act = Literal["offer", "answer", "extend", "reject", "rebase", "approve", "ship", "stop", "go"]
+Outcome = Literal["open", "waiting", "needs-human", "accepted", "proposed", "shipped", "not-accepted", "stopped"]
+Severity = Literal["blocker", "major", "minor", "nit"]
+Proof = Literal["confirmed", "located", "unfounded"]
+Method = Literal["merge", "fast-forward", "merge-commit", "push", "pr", "command"]
+
+
+class Struct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The base of every struct: immutable, strict when read.
+
+    `kw_only` is not inherited, nor does a type checker see that `frozen` is, so each struct says both.
+    """
