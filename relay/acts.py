@@ -8,7 +8,7 @@ from relay.errors import Exit, RelayError
 from relay.host import clock, files, git
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
-from relay.rules import plan as rules
+from relay.rules import history
 from relay.terms import Act, Check, Pins, Plan, Receipt
 
 
@@ -28,8 +28,8 @@ def seal(  # noqa: PLR0913 - each a field of the receipt
     checks: tuple[Check, ...] = (),
 ) -> Receipt:
     """Seal an act under the run's lock, which the caller holds; what the person wrote stands beside, by hash."""
-    head = pins.head if pins else rules.past.head(plan, chain)
-    base = pins.base if pins else rules.past.base(plan, chain)
+    head = pins.head if pins else history.head(plan, chain)
+    base = pins.base if pins else history.base(plan, chain)
     now = clock.stamp()
     sealed = Receipt(
         schema=1,
@@ -58,7 +58,7 @@ def seal(  # noqa: PLR0913 - each a field of the receipt
 
 def person() -> str:
     """Name who is at the keyboard, as the system knows it: an approval says who gave it."""
-    import pwd  # noqa: PLC0415 - not every platform has it
+    import pwd
 
     try:
         return pwd.getpwuid(os.getuid()).pw_name

@@ -1,7 +1,6 @@
 """One leg, from the gate to a sealed receipt."""
 
 import os
-import secrets
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from relay.record import briefing, evidence, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.record.transcript import Transcript
-from relay.rules import gate
+from relay.rules import gate, history
 from relay.rules import plan as rules
 from relay.settle import Leg
 from relay.terms import Act, Ask, Limits, Plan, Receipt, Start, Taken
@@ -82,7 +81,7 @@ def _start(ledger: Ledger, plan: Plan, go: rules.Go, act: Act | None) -> Start:
         start=go.start,
         base=go.base,
         common_dir=str(ledger.repo.common),
-        nonce=secrets.token_hex(16),
+        nonce=os.urandom(16).hex(),
         started=clock.stamp(),
         relay=proc.this(),
     )
@@ -140,7 +139,7 @@ def _recover(leg: Leg) -> list[briefing.Observed]:
 
 def _outputs(leg: Leg) -> list[briefing.Observed]:
     """Return the output of the checks that sent the phase back, as the earlier leg's folder keeps it."""
-    before = rules.past.last_leg(leg.chain)
+    before = history.last_leg(leg.chain)
     if before is None or before.phase != leg.go.phase:
         return []
     folder = leg.ledger.leg(leg.plan.run, before.leg)
@@ -211,7 +210,7 @@ def _io(start: Start) -> Path:
 
 
 def rehearse(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
-    """Yield each phase with the prompt it would get in an untouched run; nothing is written but to a temporary folder."""
+    """Yield each phase with the prompt it would get; nothing is written but to a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="relay-rehearsal-") as folder:
         draft = Ledger(repo=ledger.repo, root=Path(folder) / "relay")
         plan = ledgers.create(draft, plan, frozen)
@@ -219,9 +218,7 @@ def rehearse(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes]) -> Iterato
             go = msgspec.structs.replace(rules.go(plan, (), phase.name, 1, "a rehearsal"), reads=())
             start = msgspec.structs.replace(_start(draft, plan, go, act=None), leg=f"00-{phase.name}")
             leg = Leg(ledger=draft, plan=plan, chain=(), go=go, start=start, began=clock.monotonic())
-            made = briefing.make(
-                draft, plan, (), go, ask=_ask(leg), recovery=(), checked=(), criteria=()
-            )
+            made = briefing.make(draft, plan, (), go, ask=_ask(leg), recovery=(), checked=(), criteria=())
             yield phase.name, made.prompt
 
 
@@ -256,14 +253,14 @@ def _offered(ledger: Ledger, run: str, offer: str | None) -> Start | None:
     """Read the start of an offer that is being taken."""
     if offer is None:
         return None
-    from relay.record import receipt  # noqa: PLC0415 - only people's legs need it
+    from relay.record import receipt
 
     path = ledger.leg(run, offer) / "start.json"
     return receipt.decode(files.read(path), Start, str(path))
 
 
-def awaited(ledger: Ledger, chain: Sequence[Receipt]) -> bool:
+def awaited(chain: Sequence[Receipt]) -> bool:
     """Tell whether the reply that the newest offer waits for has been written."""
-    offer = rules.past.standing(chain)[-1]
+    offer = history.standing(chain)[-1]
     path = Path((offer.effect or {}).get("reply", ""))
     return offer.act == "offer" and path.is_file()

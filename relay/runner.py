@@ -13,6 +13,7 @@ from relay.host import clock, git, lock
 from relay.record import ledger as ledgers
 from relay.record.freeze import Frozen
 from relay.record.ledger import Ledger
+from relay.rules import history
 from relay.rules import plan as rules
 from relay.telling import Teller
 from relay.terms import Plan, Receipt, Struct
@@ -20,7 +21,17 @@ from relay.terms import Plan, Receipt, Struct
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 RESUMED_BY_GO: Final = frozenset(
-    {"no-change", "no-reply", "check-red", "max-legs", "inconclusive", "ship", "interrupted", "crash", *rules.past.RETRIED_BY_HAND}
+    {
+        "no-change",
+        "no-reply",
+        "check-red",
+        "max-legs",
+        "inconclusive",
+        "ship",
+        "interrupted",
+        "crash",
+        *history.RETRIED_BY_HAND,
+    }
 ) - {"budget"}
 """What a plain `relay resume` tries again; a question wants an answer, a cap and a budget want more of it."""
 
@@ -70,7 +81,7 @@ def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
             tell.sealed(acts.seal(ledger, plan, chain, "go"))
     while True:
         chain = _settled(ledger, plan, tell)
-        step = _due(ledger, chain, plan)
+        step = _due(plan, chain)
         match step:
             case rules.Go():
                 if _reached(chain, step, order.until):
@@ -98,12 +109,12 @@ def _settled(ledger: Ledger, plan: Plan, tell: Teller) -> tuple[Receipt, ...]:
         return ledgers.receipts(ledger, plan.run)
 
 
-def _due(ledger: Ledger, chain: tuple[Receipt, ...], plan: Plan) -> rules.Next:
+def _due(plan: Plan, chain: tuple[Receipt, ...]) -> rules.Next:
     """Look at the world where the plan says to wait for it: for a time, or for a person's reply."""
     step = rules.next_leg(plan, chain)
     if isinstance(step, rules.Wait) and clock.parse(step.until) <= clock.now():
         return step.go
-    if isinstance(step, rules.Human) and step.reason == "offer" and leg.awaited(ledger, chain):
+    if isinstance(step, rules.Human) and step.reason == "offer" and leg.awaited(chain):
         return rules.taken(plan, chain)
     return step
 
@@ -122,7 +133,7 @@ def _reached(chain: tuple[Receipt, ...], step: rules.Go, until: str | None) -> b
 
 def _branch(ledger: Ledger, plan: Plan, chain: tuple[Receipt, ...]) -> None:
     """Let the branch `relay/RUN` appear at what was accepted; a branch that somebody moved is left where it is."""
-    name, head = f"refs/heads/relay/{plan.run}", rules.past.head(plan, chain)
+    name, head = f"refs/heads/relay/{plan.run}", history.head(plan, chain)
     now = git.resolve(ledger.repo, name)
     ours = {sealed.head for sealed in chain}
     if now is None or (now != head and now in ours):
@@ -134,7 +145,7 @@ def _branch(ledger: Ledger, plan: Plan, chain: tuple[Receipt, ...]) -> None:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Turn the first signal that asks to end into `Interrupted`; while that is being settled, later ones are ignored."""
+    """Turn the first signal that asks to end into `Interrupted`; later ones, while that is settled, are ignored."""
 
     def end(signum: int, _frame: FrameType | None) -> None:
         for name in SIGNALS:

@@ -127,11 +127,12 @@ def _discard(ledger: Ledger, start: Start, *, keep: bool) -> None:
         if entry.path == home and keep:
             continue
         if entry.path == home or entry.path.name.startswith(f"{start.leg}."):
-            worktree.release(ledger.repo, entry)
+            worktree.release(ledger.repo, Lease(path=entry.path, git_dir=entry.git_dir, pointer_sha256=""))
     if not keep:
         files.remove_tree(home)
     for path in home.parent.glob(f"{start.leg}.*"):
-        files.remove_tree(path)
+        if not (keep and path.suffix == ".io"):
+            files.remove_tree(path)
 
 
 def _forget(ledger: Ledger, start: Start) -> None:

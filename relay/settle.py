@@ -55,7 +55,9 @@ class Leg(Struct, frozen=True, kw_only=True):
             return self.lease
         start = self.start
         return Lease(
-            path=Path(start.worktree or ""), git_dir=Path(start.git_dir or ""), pointer_sha256=start.pointer_sha256 or ""
+            path=Path(start.worktree or ""),
+            git_dir=Path(start.git_dir or ""),
+            pointer_sha256=start.pointer_sha256 or "",
         )
 
     @property
@@ -78,7 +80,7 @@ def judges_criteria(plan: Plan, phase: Phase) -> bool:
 
 
 def seal(leg: Leg, taken: Taken) -> Receipt:
-    """Turn the end of an agent into a sealed receipt; afterwards the worktree goes, unless something in it is unique."""
+    """Turn the end of an agent into a sealed receipt; then the worktree goes, unless something in it is unique."""
     answer, problem = _answer(leg, taken)
     ended_by = taken.ended_by
     if ended_by in {"reply", "handover"} and answer is None:
@@ -90,7 +92,9 @@ def seal(leg: Leg, taken: Taken) -> Receipt:
     receipt = _draft(leg, taken, ended_by, problem or taken.problem, crossed, done)
     logs: list[bytes] = []
     if ended_by == "reply" and answer is not None:
-        receipt, logs = _judged(leg, receipt, answer) if isinstance(answer, JudgeReply) else _checked(leg, receipt, answer)
+        receipt, logs = (
+            _judged(leg, receipt, answer) if isinstance(answer, JudgeReply) else _checked(leg, receipt, answer)
+        )
     elif leg.phase.kind == "judge":
         receipt = msgspec.structs.replace(receipt, verdict="inconclusive")
     sealed = _write(leg, receipt, answer, taken.reply, logs)
@@ -134,7 +138,7 @@ def _kept(leg: Leg, ended_by: EndedBy) -> Outcome:
     return Outcome(head=taken.commit, refs=refs, refused=taken.refused)
 
 
-def _draft(  # noqa: PLR0913, PLR0917 - what a receipt says
+def _draft(
     leg: Leg, taken: Taken, ended_by: EndedBy, problem: str | None, crossed: boundary.Crossed, done: Outcome
 ) -> Receipt:
     """Fill in what every leg's receipt says."""
@@ -205,9 +209,7 @@ def _checked(leg: Leg, receipt: Receipt, answer: WorkReply) -> tuple[Receipt, li
         leg.ledger, leg.plan, leg.chain, found, leg=receipt.leg, base=receipt.base, seconds=seconds
     )
     criteria = weigh.criteria(leg.plan, leg.held.path, seconds)[0]
-    return msgspec.structs.replace(
-        receipt, checks=known, criteria=criteria, score=weigh.score(criteria)
-    ), logs
+    return msgspec.structs.replace(receipt, checks=known, criteria=criteria, score=weigh.score(criteria)), logs
 
 
 def examined(leg: Leg) -> Leg:
@@ -234,9 +236,7 @@ def _judged(leg: Leg, receipt: Receipt, answer: JudgeReply) -> tuple[Receipt, li
     ), [item.output.encode() for item in leg.observed if item.by.startswith("checks.")]
 
 
-def _write(
-    leg: Leg, receipt: Receipt, answer: Reply | None, raw: bytes | None, logs: Sequence[bytes]
-) -> Receipt:
+def _write(leg: Leg, receipt: Receipt, answer: Reply | None, raw: bytes | None, logs: Sequence[bytes]) -> Receipt:
     """Write everything the receipt names by hash, then the receipt, under the run's lock."""
     ledger, plan = leg.ledger, leg.plan
     folder = ledger.leg(plan.run, receipt.leg)
@@ -256,7 +256,7 @@ def _write(
         return sealed_with_note(ledger, plan, leg.chain, receipt, answer, beside)
 
 
-def sealed_with_note(  # noqa: PLR0913, PLR0917 - the parts of a seal
+def sealed_with_note(
     ledger: Ledger,
     plan: Plan,
     chain: Sequence[Receipt],

@@ -10,7 +10,7 @@ from relay.host import checks, clock, git, landing, proc
 from relay.record import evidence, receipt
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
-from relay.rules import plan as rules
+from relay.rules import history
 from relay.terms import Check, Pins, Plan, Receipt, Start, WorkReply
 
 VERIFY_SECONDS = 1800
@@ -19,13 +19,13 @@ VERIFY_SECONDS = 1800
 
 def approve(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], into: str | None, by: str | None = None) -> Receipt:
     """Seal the approval of an accepted run: it pins head, base, tree and the acceptance. Holds no lock of its own."""
-    head = rules.past.head(plan, chain)
+    head = history.head(plan, chain)
     target = _target(ledger, plan, into)
     pins = Pins(
         head=head,
-        base=rules.past.base(plan, chain),
+        base=history.base(plan, chain),
         tree=git.tree(ledger.repo, head),
-        receipt=receipt.sha256(rules.past.last_leg(chain) or chain[-1]),
+        receipt=receipt.sha256(history.last_leg(chain) or chain[-1]),
     )
     return acts.seal(ledger, plan, chain, "approve", pins=pins, effect={"into": target}, by=by)
 
@@ -63,7 +63,7 @@ def ship(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval_id: str)
     now = git.resolve(repo, target) or ""
     tree, moved = pins.tree, now != pins.base
     if moved:
-        merged, overlap = _merged(ledger, plan, pins, now)
+        merged, overlap = _merged(ledger, pins, now)
         if merged is None:
             return _rebase(ledger, plan, chain, pins, now, overlap)
         tree = merged
@@ -120,7 +120,7 @@ def _landed(ledger: Ledger, plan: Plan, target: str) -> str | None:
     return None
 
 
-def _merged(ledger: Ledger, plan: Plan, pins: Pins, now: str) -> tuple[str | None, tuple[str, ...]]:
+def _merged(ledger: Ledger, pins: Pins, now: str) -> tuple[str | None, tuple[str, ...]]:
     """Merge the change with a base that moved: the tree, if the patch applies and no file was touched by both sides."""
     repo = ledger.repo
     ours = {change.path for change in git.numstat(repo, pins.base, pins.head)}
@@ -174,7 +174,7 @@ def message(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> str:
     answer = evidence.reply_of(ledger, work) if work is not None else None
     summary = answer.summary.strip() if isinstance(answer, WorkReply) else ""
     judges = [leg for leg in chain if leg.kind == "judge" and leg.verdict == "approve"]
-    trailers = [f"Relay-Run: {plan.run}"]
+    trailers = [f"Relay-Run: {plan.run}", *["Relay-Outcome: accepted (unchecked)"] * plan.unchecked]
     last = plan.phases[-1].name
     for judge in {leg.phase: leg for leg in judges}.values():
         word = "Accepted-by" if judge.phase == last else "Reviewed-by"
@@ -183,7 +183,7 @@ def message(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _confirmed(  # noqa: PLR0913, PLR0917 - what was shipped, and where
+def _confirmed(
     ledger: Ledger, plan: Plan, chain: Sequence[Receipt], start: Start | None, commit: str, target: str
 ) -> Receipt:
     """Run `ship.verify` on what went out: deployed and confirmed are two things."""
@@ -203,7 +203,7 @@ def _confirmed(  # noqa: PLR0913, PLR0917 - what was shipped, and where
     return _seal(ledger, plan, chain, start, effect, tuple(found))
 
 
-def _seal(  # noqa: PLR0913, PLR0917 - the parts of a shipment's receipt
+def _seal(
     ledger: Ledger,
     plan: Plan,
     chain: Sequence[Receipt],

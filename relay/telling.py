@@ -1,10 +1,18 @@
 """How a run is told while it goes: a line when a leg starts, a line when it is sealed; events for `--json`."""
 
+from typing import Final
+
 from relay.host import term
 from relay.rules import plan as rules
 from relay.terms import Plan, Receipt
 
-GOOD = frozenset({"done", "approve", "shipped", "proposed", "approved"})
+GOOD: Final = frozenset({"done", "approve", "shipped", "proposed", "approved"})
+GREEN: Final = frozenset({"accepted", "shipped", "proposed"})
+
+
+def coloured(outcome: str) -> str:
+    """Return an outcome in its colour: green is through, red needs a person, yellow is on its way."""
+    return term.style(outcome, "green" if outcome.split(" ")[0] in GREEN else "red" if outcome == "needs-human" else "yellow")
 
 
 class Teller:
@@ -23,7 +31,10 @@ class Teller:
         phase = plan.phase(go.phase)
         agent = plan.agent(phase.agent)
         term.event("start", run=plan.run, phase=phase.name, agent=agent.name, round=go.round, because=go.because)
-        term.say(f"{term.style(phase.name, 'bold')}, round {go.round}: {agent.name} ({agent.vendor})  {term.style(go.because, 'dim')}")
+        term.say(
+            f"{term.style(phase.name, 'bold')}, round {go.round}: {agent.name} ({agent.vendor})  "
+            f"{term.style(go.because, 'dim')}"
+        )
 
     @staticmethod
     def sealed(receipt: Receipt) -> None:
@@ -40,8 +51,7 @@ class Teller:
             head=receipt.head,
             seconds=receipt.seconds,
         )
-        colour = "green" if result in GOOD else "yellow"
-        parts = [f"  {receipt.leg}", term.style(result, colour), *details(receipt)]
+        parts = [f"  {receipt.leg}", term.style(result, "green" if result in GOOD else "yellow"), *details(receipt)]
         term.say("  ".join(parts))
         for line in problems(receipt):
             term.say(f"    {line}")

@@ -57,7 +57,9 @@ def checkout(ledger: Ledger, plan: Plan, leg: str, commit: str, name: str) -> It
         worktree.release(ledger.repo, lease)
 
 
-def criteria(plan: Plan, folder: Path, seconds: float) -> tuple[tuple[CriterionResult, ...], tuple[briefing.Observed, ...]]:
+def criteria(
+    plan: Plan, folder: Path, seconds: float
+) -> tuple[tuple[CriterionResult, ...], tuple[briefing.Observed, ...]]:
     """Run the command of every criterion that has one; the others are left to a judge, and are unmet until then."""
     results, observed = [], []
     for criterion in plan.criteria:
@@ -91,7 +93,9 @@ def checks_in(plan: Plan, folder: Path, seconds: float) -> tuple[tuple[Check, ..
 
 def _observed(check: Check, output: str) -> briefing.Observed:
     """Keep the end of a command's output for the receiver."""
-    return briefing.Observed(command=check.command, output=output[-4000:], at=clock.stamp(), by=check.by, exit=check.exit)
+    return briefing.Observed(
+        command=check.command, output=output[-4000:], at=clock.stamp(), by=check.by, exit=check.exit
+    )
 
 
 def score(results: Sequence[CriterionResult]) -> str | None:
@@ -110,12 +114,16 @@ def strayed(plan: Plan, repo: Repository, receipt: Receipt) -> tuple[Check, str]
     ]
     if not outside:
         return None
-    output = "the spec lets this run touch only: " + ", ".join(plan.may_touch) + "\nchanged besides:\n" + "\n".join(outside)
+    output = (
+        "the spec lets this run touch only: " + ", ".join(plan.may_touch) + "\nchanged besides:\n" + "\n".join(outside)
+    )
     digest = files.sha256(output.encode())
-    return Check(by="relay", command="only files that the spec names", exit=1, seconds=0.0, output_sha256=digest), output
+    return Check(
+        by="relay", command="only files that the spec names", exit=1, seconds=0.0, output_sha256=digest
+    ), output
 
 
-def against_base(  # noqa: PLR0913 - what it takes to run a command at the base
+def against_base(
     ledger: Ledger, plan: Plan, chain: Sequence[Receipt], found: Sequence[Check], *, leg: str, base: str, seconds: float
 ) -> tuple[Check, ...]:
     """Find out, for each red check, whether it was red at the base too; what the run already knows is not run again."""
@@ -131,13 +139,15 @@ def against_base(  # noqa: PLR0913 - what it takes to run a command at the base
         with checkout(ledger, plan, leg, base, "base") as folder:
             for check in red:
                 if check.command not in known:
-                    known[check.command] = checks.run(check.command, folder, by=check.by, env={}, seconds=seconds)[0].exit
+                    known[check.command] = checks.run(check.command, folder, by=check.by, env={}, seconds=seconds)[
+                        0
+                    ].exit
     return tuple(
         msgspec.structs.replace(check, base_exit=known[check.command]) if check in red else check for check in found
     )
 
 
-def weigh(  # noqa: PLR0913, PLR0917 - a judgement needs all of it
+def weigh(
     ledger: Ledger,
     plan: Plan,
     chain: Sequence[Receipt],
@@ -161,12 +171,8 @@ def weigh(  # noqa: PLR0913, PLR0917 - a judgement needs all of it
     )
     last = plan.phases[-1] == phase
     criteria_now = tuple(_claimed(ledger, plan, start, result, reply) for result in results) if last else ()
-    checks_now = against_base(
-        ledger, plan, chain, checked, leg=start.leg, base=start.base, seconds=phase.minutes * 60
-    )
-    verdict = rules.verdict(
-        reply, found, criteria_now, red=any(check.newly_red for check in checks_now), last=last
-    )
+    checks_now = against_base(ledger, plan, chain, checked, leg=start.leg, base=start.base, seconds=phase.minutes * 60)
+    verdict = rules.verdict(reply, found, criteria_now, red=any(check.newly_red for check in checks_now), last=last)
     return Weighed(verdict=verdict, findings=found, criteria=criteria_now, checks=checks_now)
 
 
@@ -175,7 +181,8 @@ def _delta(
 ) -> dict[str, tuple[tuple[int, int], ...]] | None:
     """Return the lines changed since this judge last gave a verdict, or None where it never did."""
     before = next(
-        (sealed for sealed in reversed(chain) if sealed.phase == phase and sealed.verdict in {"approve", "revise"}), None
+        (sealed for sealed in reversed(chain) if sealed.phase == phase and sealed.verdict in {"approve", "revise"}),
+        None,
     )
     return git.changed_lines(repo, before.start, start.start) if before is not None else None
 
@@ -206,9 +213,7 @@ def _reproduces(ledger: Ledger, plan: Plan, start: Start, claim: ClaimedFinding,
     return check.ended == "exit" and rules.reproduced(claim, check.exit, output)
 
 
-def _claimed(
-    ledger: Ledger, plan: Plan, start: Start, result: CriterionResult, reply: JudgeReply
-) -> CriterionResult:
+def _claimed(ledger: Ledger, plan: Plan, start: Start, result: CriterionResult, reply: JudgeReply) -> CriterionResult:
     """Settle a criterion that no command of the spec decides: the judge's answer, if its evidence holds.
 
     A criterion that the judge passed over, or called met without evidence that stands, stays judged by nobody.
@@ -224,7 +229,12 @@ def _claimed(
         with checkout(ledger, plan, start.leg, start.start, "claim") as folder:
             check, _ = checks.run(claim.command, folder, by=result.id, env={}, seconds=REPRO_SECONDS)
         return msgspec.structs.replace(
-            result, by="judge", met=check.exit == 0, command=claim.command, exit=check.exit, output_sha256=check.output_sha256
+            result,
+            by="judge",
+            met=check.exit == 0,
+            command=claim.command,
+            exit=check.exit,
+            output_sha256=check.output_sha256,
         )
     return msgspec.structs.replace(result, by="judge", met=True)
 

@@ -13,7 +13,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"__init__", "terms", "errors"}),
     frozenset({"rules", "host"}),
     frozenset({"record", "backends"}),
-    frozenset({"acts", "weigh"}),
+    frozenset({"acts", "weigh", "telling", "bug"}),
     frozenset({"settle"}),
     frozenset({"leg", "ship", "reaper", "schedule", "report", "notify"}),
     frozenset({"salvage"}),

@@ -206,6 +206,14 @@ class World:
         text = _REVISER.format(found=json.dumps(found | {"path": path, "quote": quote}), times=times)
         return self.python(f"{phase}-judge", text, phase=phase, vendor="south")
 
+    def script(self, name: str, *turns: Mapping[str, object], phase: str, vendor: str) -> str:
+        """Make an agent that plays turns of a phase as the scripted backend reads them."""
+        path = self.folder / "agents" / f"{name}.toml"
+        path.write_text(tomli_w.dumps({phase: list(turns)}), encoding="utf-8")
+        self.agents[name] = {"backend": "scripted", "script": str(path), "vendor": vendor}
+        self.phases.setdefault(phase, {})["agent"] = name
+        return name
+
     # --- the command line -----------------------------------------------------------------------------------------
 
     def relay(
@@ -262,6 +270,10 @@ class World:
     def legs(self, run: str | None = None) -> list[Path]:
         """Return the folders of a run's legs and acts, in the order of their numbers."""
         return sorted((self.runs / (run or self.only_run()) / "legs").glob("[0-9]*/"), key=_number)
+
+    def text(self, leg: str, name: str = "receipt.json") -> str:
+        """Return a file in the folder of a leg of the only run."""
+        return (self.runs / self.only_run() / "legs" / leg / name).read_text(encoding="utf-8")
 
     def receipts(self, run: str | None = None) -> list[dict[str, Any]]:
         """Return the sealed receipts of a run, in the order of their numbers."""

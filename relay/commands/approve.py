@@ -7,6 +7,7 @@ from relay.errors import Exit, RelayError
 from relay.host import term
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
+from relay.rules import history
 from relay.rules import plan as rules
 from relay.terms import Plan
 
@@ -64,7 +65,7 @@ def _shown(here: Ledger, plan: Plan, into: str | None) -> int:
     from relay.host import git
 
     chain = ledgers.receipts(here, plan.run)
-    head, base = rules.past.head(plan, chain), rules.past.base(plan, chain)
+    head, base = history.head(plan, chain), history.base(plan, chain)
     target = into or plan.base_ref.removeprefix("refs/heads/") or "a branch that --into names"
     term.data(f"{plan.ship.method} into {target}: {head[:12]}, tree {git.tree(here.repo, head)[:12]}")
     for change in git.numstat(here.repo, base, head):

@@ -1,51 +1,16 @@
-"""What every verb has: the options that hold everywhere, and the way to a run."""
+"""What every verb has: the way to a run, and how it is told where that stands."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import click
-
+from relay.commands.options import as_json, everywhere, folder
 from relay.errors import Exit, RelayError
 from relay.host import repository, term
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import plan as rules
+from relay.telling import coloured
 
-KEPT: Final = "relay.everywhere"
-
-
-def everywhere(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `-C`, `-q`, `-v` and `--json`: before the verb or after it, they mean the same."""
-    for decorate in (
-        click.option("--json", "as_json", is_flag=True, expose_value=False, callback=_keep, help="JSON lines on stdout."),
-        click.option("-v", "--verbose", is_flag=True, expose_value=False, callback=_keep, help="Say more."),
-        click.option("-q", "--quiet", is_flag=True, expose_value=False, callback=_keep, help="Say only what went wrong."),
-        click.option("-C", "folder", metavar="DIR", expose_value=False, callback=_keep, help="Work in DIR."),
-    ):
-        function = decorate(function)
-    return function
-
-
-def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    """Remember an option wherever it stood, and set the terminal by it."""
-    kept: dict[str, object] = context.meta.setdefault(KEPT, {})
-    if value:
-        kept[parameter.name or ""] = value
-    term.configure(
-        quiet=bool(kept.get("quiet")), verbose=bool(kept.get("verbose")), json=bool(kept.get("as_json"))
-    )
-
-
-def folder() -> Path:
-    """Return the folder that `-C` names, else the one Relay was called in."""
-    kept = click.get_current_context().meta.get(KEPT, {})
-    return Path(str(kept.get("folder", ".")))
-
-
-def as_json() -> bool:
-    """Tell whether `--json` was given."""
-    return bool(click.get_current_context().meta.get(KEPT, {}).get("as_json"))
+__all__ = ["as_json", "code", "everywhere", "finish", "folder", "ledger", "next_command", "outcome", "run_or_only"]
 
 
 def ledger() -> Ledger:
@@ -74,13 +39,10 @@ def outcome(here: Ledger, run: str) -> str:
 def finish(here: Ledger, run: str, step: rules.Next) -> int:
     """Say where a run stands and what to type next; returns the exit code."""
     plan = ledgers.read_plan(here, run)
-    stands = rules.outcome(step)
-    hint = next_command(run, step)
-    shown = f"{stands} (unchecked)" if plan.unchecked and stands in {"accepted", "proposed", "shipped"} else stands
-    reason = step.reason if isinstance(step, rules.Human) else ""
-    term.event("run", run=run, outcome=shown, reason=reason, next=hint)
-    colour = {"accepted": "green", "shipped": "green", "needs-human": "red"}.get(stands, "yellow")
-    term.say(f"{run}: {term.style(shown, colour)}" + (f"  {step.text}" if isinstance(step, rules.Human) else ""))
+    stands, hint = rules.standing(plan, step), next_command(run, step)
+    text = step.text if isinstance(step, rules.Human) else ""
+    term.event("run", run=run, outcome=stands, reason=step.reason if text else "", needs=text, next=hint)
+    term.say(f"{run}: {coloured(stands)}  {text}".rstrip())
     if isinstance(step, rules.Wait):
         term.say(f"quota is used up until {step.until}")
     if hint:
@@ -106,17 +68,21 @@ def next_command(run: str, step: rules.Next) -> str:
     match step:
         case rules.Accepted():
             return f"relay approve {run}    (or relay reject {run} --why TEXT)"
-        case rules.Human(reason="question"):
-            return f"relay show {run}/{step.leg} note    then relay answer {run} TEXT"
-        case rules.Human(reason="cap" | "stalemate"):
-            return f"relay show {run}/{step.leg} note    then relay answer {run} TEXT, or relay resume {run} --rounds 1"
-        case rules.Human(reason="offer"):
-            return f"relay show {run}/{step.leg}    write the reply there, then relay resume {run}"
-        case rules.Human(reason="budget"):
-            return f"relay resume {run} --minutes N or --usd N"
         case rules.Human():
-            return f"relay show {run}/{step.leg} log    then relay resume {run}"
-        case rules.End(outcome="stopped") | rules.Go() | rules.Wait() | rules.ShipIt():
-            return f"relay resume {run}"
-        case _:
+            return _ASKED.get(step.reason, _ASKED[""]).format(run=run, leg=step.leg)
+        case rules.End(outcome="shipped" | "proposed" | "not-accepted"):
             return f"relay trace {run}"
+        case _:
+            return f"relay resume {run}"
+
+
+_ASKED: Final = {
+    "question": "relay show {run}/{leg} note    then relay answer {run} TEXT",
+    "cap": "relay show {run}/{leg} note    then relay answer {run} TEXT, or relay resume {run} --rounds 1",
+    "stalemate": "relay show {run}/{leg} note    then relay answer {run} TEXT, or relay resume {run} --rounds 1",
+    "offer": "relay show {run}/{leg}    write the reply there, then relay resume {run}",
+    "budget": "relay resume {run} --minutes N, or --usd N",
+    "ship": "relay show {run}/{leg}    then relay approve {run}",
+    "": "relay show {run}/{leg} log    then relay resume {run}",
+}
+"""What a person types for each reason that Relay stopped."""

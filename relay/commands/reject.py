@@ -29,7 +29,9 @@ def command(run: str, why: str, close: bool) -> int:  # noqa: FBT001 - an option
         chain = ledgers.receipts(here, wanted)
         step = rules.next_leg(plan, chain)
         if isinstance(step, rules.End) and step.outcome != "stopped":
-            raise RelayError(f"run `{wanted}` is {step.outcome}: it cannot be rejected any more", hint=f"relay trace {wanted}")
+            raise RelayError(
+                f"run `{wanted}` is {step.outcome}: it cannot be rejected any more", hint=f"relay trace {wanted}"
+            )
         effect = {"close": "yes"} if close else {"back_to": rules.back_to(plan, plan.phases[-1])}
         acts.seal(here, plan, chain, "reject", why=why, effect=effect)
     if close:

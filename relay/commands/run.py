@@ -1,6 +1,7 @@
 """`relay run SPEC`: freeze a spec, then drive it."""
 
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -13,6 +14,9 @@ from relay.record.freeze import Frozen
 from relay.record.ledger import Ledger
 from relay.terms import Plan
 
+SHOWN: Final = 10
+"""How many uncommitted paths are named; git status names the others."""
+
 
 @click.command("run")
 @click.argument("spec_file", metavar="SPEC")
@@ -22,8 +26,13 @@ from relay.terms import Plan
 @click.option("--unchecked", is_flag=True, help="Run a spec that names no criterion.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and the first prompt; run nothing.")
 @common.everywhere
-def command(  # noqa: PLR0913, PLR0917 - one argument an option
-    spec_file: str, base: str | None, agents: tuple[str, ...], until: str | None, unchecked: bool, dry_run: bool  # noqa: FBT001
+def command(
+    spec_file: str,
+    base: str | None,
+    agents: tuple[str, ...],
+    until: str | None,
+    unchecked: bool,  # noqa: FBT001
+    dry_run: bool,  # noqa: FBT001
 ) -> int:
     """Run a spec through its phases, until it is accepted or a person is needed."""
     here = common.ledger()
@@ -31,7 +40,9 @@ def command(  # noqa: PLR0913, PLR0917 - one argument an option
     task = spec.read(path)
     frozen = freeze.freeze(here.repo, task, path.name, base=base, agents=_pairs(agents), unchecked=unchecked)
     if until is not None and until not in {phase.name for phase in frozen.plan.phases}:
-        raise RelayError(f"--until names no phase of this run: `{until}`", hint=", ".join(p.name for p in frozen.plan.phases))
+        raise RelayError(
+            f"--until names no phase of this run: `{until}`", hint=", ".join(p.name for p in frozen.plan.phases)
+        )
     if dry_run:
         return _shown(here, frozen)
     return _driven(here, frozen, until)
@@ -53,10 +64,10 @@ def _unseen(here: Ledger, plan: Plan) -> None:
     paths = git.dirty(here.repo)
     if paths:
         term.say(f"the run starts from commit {plan.base[:12]} and does not see {len(paths)} uncommitted paths:")
-        for path in paths[:10]:
+        for path in paths[:SHOWN]:
             term.say(f"  {path}")
-        if len(paths) > 10:
-            term.say(f"  and {len(paths) - 10} more: git status")
+        if len(paths) > SHOWN:
+            term.say(f"  and {len(paths) - SHOWN} more: git status")
 
 
 def _pairs(agents: tuple[str, ...]) -> dict[str, str]:
@@ -76,16 +87,28 @@ def _shown(here: Ledger, frozen: Frozen) -> int:
 
     plan = frozen.plan
     rows = [
-        [phase.name, phase.kind, phase.boundary, phase.agent, plan.agent(phase.agent).backend, plan.agent(phase.agent).vendor]
+        [
+            phase.name,
+            phase.kind,
+            phase.boundary,
+            phase.agent,
+            plan.agent(phase.agent).backend,
+            plan.agent(phase.agent).vendor,
+        ]
         for phase in plan.phases
     ]
     if common.as_json():
-        term.event("plan", run=plan.run, base=plan.base, phases=[row[0] for row in rows], agents=[row[3] for row in rows])
+        term.event(
+            "plan", run=plan.run, base=plan.base, phases=[row[0] for row in rows], agents=[row[3] for row in rows]
+        )
     else:
         term.data(f"{plan.title}: {len(plan.criteria)} criteria, base {plan.base_ref or 'HEAD'} at {plan.base[:12]}")
         term.table(rows, ("phase", "kind", "boundary", "agent", "backend", "vendor"))
         for criterion in plan.criteria:
-            term.data(f"{criterion.id}  {criterion.text}" + (f"  `{criterion.check}`" if criterion.check else "  (a judge decides)"))
+            term.data(
+                f"{criterion.id}  {criterion.text}"
+                + (f"  `{criterion.check}`" if criterion.check else "  (a judge decides)")
+            )
     if not common.as_json():
         for name, text in leg.rehearse(here, plan, frozen.files):
             term.data(f"\n{term.style(f'--- the prompt of {name} ---', 'bold')}\n{text}")

@@ -8,6 +8,7 @@ from relay.host import lock, term
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import plan as rules
+from relay.telling import coloured
 
 ENDED = frozenset({"shipped", "not-accepted"})
 
@@ -24,12 +25,20 @@ def command(everything: bool) -> int:  # noqa: FBT001 - an option
     for run in ledgers.runs(here):
         line = _line(here, run, held=run == held)
         term.event("run", **line)
-        if line["outcome"] in ENDED and not everything:
+        if str(line["outcome"]).split(" ")[0] in ENDED and not everything:
             hidden += 1
             continue
-        colour = {"accepted": "green", "shipped": "green", "needs-human": "red"}.get(str(line["outcome"]), "yellow")
-        stands = str(line["outcome"]) + (" (held)" if line["held"] else "")
-        rows.append([run, term.style(stands, colour), str(line["leg"] or "-"), str(line["score"] or "-"), str(line["needs"]), str(line["next"])])
+        stands = coloured(str(line["outcome"])) + (" (held)" * bool(line["held"]))
+        rows.append(
+            [
+                run,
+                stands,
+                str(line["leg"] or "-"),
+                str(line["score"] or "-"),
+                str(line["needs"]),
+                str(line["next"]),
+            ]
+        )
     if common.as_json():
         return 0
     if rows:
@@ -48,15 +57,23 @@ def _line(here: Ledger, run: str, *, held: bool) -> dict[str, object]:
         plan = ledgers.read_plan(here, run)
         chain = ledgers.receipts(here, run)
     except RelayError as error:
-        return {"run": run, "outcome": "unreadable", "held": held, "leg": None, "score": None, "rounds": 0, "cost_microusd": 0,
-                "seconds": 0.0, "needs": error.message, "next": f"relay verify {run}"}
+        return {
+            "run": run,
+            "outcome": "unreadable",
+            "held": held,
+            "leg": None,
+            "score": None,
+            "rounds": 0,
+            "cost_microusd": 0,
+            "seconds": 0.0,
+            "needs": error.message,
+            "next": f"relay verify {run}",
+        }
     step = rules.next_leg(plan, chain)
     legs = [receipt for receipt in chain if receipt.kind != "act"]
-    stands = rules.outcome(step)
     return {
         "run": run,
-        "outcome": stands,
-        "unchecked": plan.unchecked,
+        "outcome": rules.standing(plan, step),
         "held": held,
         "leg": chain[-1].leg if chain else None,
         "score": next((receipt.score for receipt in reversed(legs) if receipt.score), None),

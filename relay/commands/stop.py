@@ -28,7 +28,9 @@ def command(run: str | None) -> int:
         while (holder := lock.holder(here.lock)) is not None and holder.run == wanted:
             if clock.monotonic() > deadline:
                 raise RelayError(
-                    f"process {holder.process.pid} still holds run `{wanted}`", hint="relay stop again", exit_code=Exit.HELD
+                    f"process {holder.process.pid} still holds run `{wanted}`",
+                    hint="relay stop again",
+                    exit_code=Exit.HELD,
                 )
             clock.pause(0.05)
     with lock.hold(here.run_lock(wanted), "relay stop", wanted, wait=10):
@@ -36,7 +38,9 @@ def command(run: str | None) -> int:
         chain = ledgers.receipts(here, wanted)
         step = rules.next_leg(plan, chain)
         if isinstance(step, rules.End):
-            raise RelayError(f"run `{wanted}` is {step.outcome}: there is nothing to stop", hint=f"relay trace {wanted}")
+            raise RelayError(
+                f"run `{wanted}` is {step.outcome}: there is nothing to stop", hint=f"relay trace {wanted}"
+            )
         acts.seal(here, plan, chain, "stop")
     term.say(f"{wanted}: stopped")
     term.hint(f"relay resume {wanted}")

@@ -33,19 +33,22 @@ def take(repo: Repository, lease: Lease, tree: bool) -> dict[str, str]:  # noqa:
     ignored in the user's checkout), and `tree/PATH`.
     """
     found: dict[str, str] = {}
-    _into(found, "refs", partial(_refs, repo))
     for name in _SHARED:
         found[name] = touched.digest(f"{repo.common}/{name}")
     found["stash"] = touched.digest(f"{repo.common}/logs/refs/stash")
     for name in _FOLDERS:
         found |= _files(repo.common / name, name)
-    _into(found, "hooks path", partial(_hooks, repo))
     found |= _entries(repo, lease)
+    if tree:
+        found["tree/HEAD"] = touched.digest(str(lease.git_dir / "HEAD"))
+    if trap := scan.trap(repo.common):
+        return found | {"git": f"would hang on {git.label(trap)}"}
+    _into(found, "refs", partial(_refs, repo))
+    _into(found, "hooks path", partial(_hooks, repo))
     for number, (top, git_dir) in enumerate(_checkouts(repo)):
         name = "checkout" if number == 0 else f"checkout {number + 1}"
         _into(found, name, partial(_checkout, repo, top, git_dir, name))
     if tree:
-        found["tree/HEAD"] = touched.digest(str(lease.git_dir / "HEAD"))
         _into(found, "tree", partial(_tree, repo, lease))
     return found
 

@@ -25,17 +25,10 @@ from relay.host.gitenv import Config
 from relay.host.repository import Repository
 from relay.terms import Change, Struct
 
+_ENDING: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _DIFF: Final = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
 _WAITS: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds between tries while another git holds a lock: about six in all (pitfalls rows 29, 42, 117)."""
-
-
-class Answer(Struct, frozen=True, kw_only=True):
-    """What one call of git gave: its exit code and both streams."""
-
-    code: int
-    out: bytes
-    err: str
 
 
 class Identity(Struct, frozen=True, kw_only=True):
@@ -48,6 +41,8 @@ class Identity(Struct, frozen=True, kw_only=True):
 NOBODY: Final = Identity(name="relay", email="relay@localhost")
 
 label = patch.label
+Answer = gitenv.Answer
+failed = gitenv.failed
 
 
 @cache
@@ -88,7 +83,9 @@ def call(
         time.sleep(wait)
     if "No space left on device" in answer.err:
         raise RelayError(
-            f"no space left on the disk (git `{_verb(args)}`)", hint=f"see: df -h {repo.common}", exit_code=Exit.HUMAN
+            f"no space left on the disk (git `{gitenv.verb(args)}`)",
+            hint=f"see: df -h {repo.common}",
+            exit_code=Exit.HUMAN,
         )
     return answer
 
@@ -98,24 +95,25 @@ def _once(args: tuple[str, ...], stdin: bytes, ours: dict[str, str], limit: floa
     alien = gitenv.alien(ours)
     remove = ["/usr/bin/env", *(f"--unset={name}" for name in alien)] if alien else []
     # As a process: GitPython's own time limit is a thread that outlives an interruption and finds children by `pgrep`.
-    running = _layer().execute(
-        [*remove, gitenv.program(), *args],
-        istream=subprocess.PIPE,
-        as_process=True,
-        shell=False,
-        env=ours,
-        start_new_session=True,
-    )
-    child: subprocess.Popen[bytes] = running.proc  # `running` stays named: when it goes, the process is ended
+    command = [*remove, gitenv.program(), *args]
+    how = {"istream": subprocess.PIPE, "as_process": True, "shell": False, "env": ours, "start_new_session": True}
+    layer, child = _layer(), None
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # so that none comes before `child` has a value
     try:
+        try:
+            running = layer.execute(command, **how)
+            child = running.proc  # `running` stays named: GitPython ends the process when it goes
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         out, err = child.communicate(stdin, timeout=limit)
     except BaseException as error:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
+        if child is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
         if isinstance(error, subprocess.TimeoutExpired):
             raise RelayError(
-                f"git `{_verb(args)}` took longer than {limit:g} s and was ended", exit_code=Exit.HUMAN
+                f"git `{gitenv.verb(args)}` took longer than {limit:g} s and was ended", exit_code=Exit.HUMAN
             ) from error
         raise
     return Answer(code=child.returncode, out=out, err=err.decode("utf-8", "replace"))
@@ -133,18 +131,8 @@ def run(
     """Run git and return its output; a code outside `ok` is a `RelayError` with git's first line."""
     answer = call(repo, *args, stdin=stdin, env=env, config=config, timeout=timeout)
     if answer.code not in ok:
-        raise failed(answer, _verb(args))
+        raise failed(answer, gitenv.verb(args))
     return answer.out
-
-
-def failed(answer: Answer, what: str) -> RelayError:
-    """Return the error for a call that failed: git's first complaint, since later ones often mask it (row 11)."""
-    lines = [line for line in answer.err.splitlines() if line.startswith(("fatal:", "error:"))] or [answer.err.strip()]
-    return RelayError(f"git `{what}` failed with {answer.code}: {lines[0]}", exit_code=Exit.HUMAN)
-
-
-def _verb(args: tuple[str, ...]) -> str:
-    return args[2] if args[0] == "-C" else args[0]
 
 
 def code(repo: Repository, *args: str) -> int:
@@ -305,5 +293,6 @@ def dirty(repo: Repository) -> list[str]:
     """Return the paths of the checkout that differ from its commit, untracked ones too; ignored ones are left out."""
     if repo.top is None:
         return []
-    records = run(repo, "-C", str(repo.top), "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames").split(b"\0")
+    shape = ("--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+    records = run(repo, "-C", str(repo.top), "status", *shape).split(b"\0")
     return [os.fsdecode(record[3:]) for record in records if record]

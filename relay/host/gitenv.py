@@ -1,4 +1,4 @@
-"""The surroundings of every git that Relay runs: which program, which variables, which settings.
+"""The surroundings of every git that Relay runs: which program, variables and settings, and what it answers.
 
 From pitfalls "Git-call contract" and sandbox.md section 8.2. Settings travel as GIT_CONFIG_COUNT/KEY/VALUE: any name
 survives that, and no file overrides it.
@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from relay.errors import RelayError
+from relay.errors import Exit, RelayError
 from relay.host.repository import Repository
+from relay.terms import Struct
 
 Config = tuple[tuple[str, str], ...]
 """Settings of one call, as pairs of a full name and a value."""
@@ -48,6 +49,25 @@ _CONFIG: Final[Config] = (
     ("safe.bareRepository", "explicit"),
     ("submodule.recurse", "false"),
 )
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What one call of git gave: its exit code and both streams."""
+
+    code: int
+    out: bytes
+    err: str
+
+
+def failed(answer: Answer, what: str) -> RelayError:
+    """Return the error for a call that failed: git's first complaint, since later ones often mask it (row 11)."""
+    lines = [line for line in answer.err.splitlines() if line.startswith(("fatal:", "error:"))] or [answer.err.strip()]
+    return RelayError(f"git `{what}` failed with {answer.code}: {lines[0]}", exit_code=Exit.HUMAN)
+
+
+def verb(args: tuple[str, ...]) -> str:
+    """Return the command in a list of arguments, behind a `-C FOLDER`."""
+    return args[2] if args[0] == "-C" else args[0]
 
 
 def program() -> str:

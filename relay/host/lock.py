@@ -15,7 +15,7 @@ from typing import NoReturn
 import msgspec
 
 from relay.errors import Exit, RelayError
-from relay.host import clock, files, proc
+from relay.host import clock, files, pids
 from relay.terms import Process, Struct
 
 _RECORD_LIMIT = 64 << 10
@@ -41,7 +41,13 @@ def hold(path: Path, what: str, run: str = "", *, wait: float = 0) -> Iterator[N
 
     opened: list[int] = []
     lock = filelock.FileLock(
-        path, timeout=wait, poll_interval=0.02, mode=0o600, preserve_lock_file=True, fallback_to_soft=False, on_acquired=opened.append
+        path,
+        timeout=wait,
+        poll_interval=0.02,
+        mode=0o600,
+        preserve_lock_file=True,
+        fallback_to_soft=False,
+        on_acquired=opened.append,
     )
     try:
         lock.acquire()
@@ -52,7 +58,7 @@ def hold(path: Path, what: str, run: str = "", *, wait: float = 0) -> Iterator[N
     record = _record(path)
     try:
         _check(path, opened[-1])
-        mine = Holder(process=proc.this(), since=clock.stamp(), what=what, run=run)
+        mine = Holder(process=pids.this(), since=clock.stamp(), what=what, run=run)
         files.write(record, msgspec.json.encode(mine))
         try:
             yield
@@ -69,7 +75,7 @@ def holder(path: Path) -> Holder | None:
         found = msgspec.json.decode(files.read(_record(path), _RECORD_LIMIT), type=Holder)
     except (OSError, RelayError, msgspec.MsgspecError, UnicodeDecodeError):
         return None  # torn, foreign or absent: it names nobody
-    return found if proc.alive(found.process) else None
+    return found if pids.alive(found.process) else None
 
 
 def _record(path: Path) -> Path:
@@ -83,7 +89,7 @@ def _check(path: Path, descriptor: int) -> None:
     except OSError:
         same = False
     other = holder(path)
-    if not same or (other is not None and other.process != proc.this()):
+    if not same or (other is not None and other.process != pids.this()):
         _held(path, other)
 
 

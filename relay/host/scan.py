@@ -12,6 +12,11 @@ from typing import Final
 from relay.terms import Struct
 
 _READ_BY_GIT: Final = frozenset({".gitignore", ".gitattributes", ".gitmodules", ".mailmap"})
+_SHARED: Final = (
+    *("HEAD", "config", "config.worktree", "index", "packed-refs", "shallow"),
+    *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
+)
+_WAITS: Final = frozenset({"a FIFO", "a socket", "a device"})
 _KINDS: Final = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
@@ -64,8 +69,14 @@ def unblock(root: Path, scan: Scan) -> None:
     """
     for path in scan.blocking:
         full = root / path
-        if kind(str(full)) in {"a FIFO", "a socket", "a device"}:
+        if kind(str(full)) in _WAITS:
             full.unlink()
+
+
+def trap(common: Path) -> str:
+    """Return what stands in the common folder where git expects a file and would wait for ever, or nothing."""
+    shared = (name for name in _SHARED if kind(f"{common}/{name}") in _WAITS)
+    return next(shared, "") or next((f"refs/{name}" for name in look(common / "refs").special), "")
 
 
 def kind(path: str) -> str:

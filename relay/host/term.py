@@ -5,11 +5,9 @@ colours are marks until the last moment. A closed or full stdout changes no resu
 knows fewer characters gets `?` (row 104).
 """
 
-import json as json_text
 import os
 import re
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final, Literal, TextIO
@@ -94,6 +92,8 @@ def hint(text: str) -> None:
 def event(kind: str, **fields: object) -> None:
     """Print a JSON line `{"type": kind, ...}` on stdout; only with `--json`. ASCII, so any program can read it."""
     if _Voice.json:
+        import json as json_text
+
         _print(sys.stdout, json_text.dumps({"type": kind, **fields}))
 
 
@@ -124,6 +124,8 @@ def _one_line(cell: str) -> str:
 
 def _width(text: str) -> int:
     """Return how many columns `text` takes: wide characters two, marks and combining ones none."""
+    import unicodedata
+
     return sum(
         0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
         for letter in text.translate(_NO_CODES)

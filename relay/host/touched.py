@@ -62,7 +62,7 @@ class View:
         out = self.run("ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
         found = sorted(os.fsdecode(entry) for entry in out.split(b"\0") if entry)
         # git also lists a folder of which every file is ignored by itself, before those files
-        return [path for path, after in zip(found, [*found[1:], ""], strict=True) if not _holds(path, after)]
+        return [path for path, after in zip(found, [*found[1:], ""], strict=False) if not _holds(path, after)]
 
     def kind(self, path: str) -> str:
         """Return what stands at `path` in the folder; behind a link is not in the folder, so that is nothing."""
@@ -85,6 +85,9 @@ def view(repo: Repository, top: Path, git_dir: Path, commit: str | None = None) 
         raise RelayError(
             f"the worktree `{top}` is gone", hint="relay resume starts the leg afresh", exit_code=Exit.HUMAN
         )
+    if trap := scan.trap(repo.common):
+        place = f"{repo.common}/{trap}"
+        raise RelayError(f"git would hang on `{place}`", hint=f"look at it: ls -l {place}", exit_code=Exit.HUMAN)
     seen = scan.look(top)
     scan.unblock(top, seen)
     with tempfile.TemporaryDirectory(prefix="relay-", ignore_cleanup_errors=True) as folder:

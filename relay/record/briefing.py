@@ -36,7 +36,7 @@ class Observed(Struct, frozen=True, kw_only=True):
 
 
 def known_findings(ledger: Ledger, chain: Sequence[Receipt], phase: str) -> tuple[findings.Known, ...]:
-    """Collect what a judge's earlier legs found, newest wording first wins, with what the implementer disputed since."""
+    """Collect what a judge's earlier legs found, in its newest wording, with what the implementer disputed since."""
     found: dict[str, findings.Known] = {}
     for sealed in chain:
         answer = evidence.reply_of(ledger, sealed) if sealed.kind != "act" else None
@@ -52,6 +52,8 @@ def known_findings(ledger: Ledger, chain: Sequence[Receipt], phase: str) -> tupl
                     why=claim.why,
                     since=finding.since,
                     blocks=finding.blocks,
+                    evidence=finding.evidence,
+                    repro=claim.repro,
                 )
         elif isinstance(answer, WorkReply):
             for dispute in answer.disputes:
@@ -73,7 +75,7 @@ def questions(ledger: Ledger, chain: Sequence[Receipt]) -> list[dict[str, str]]:
     return pairs
 
 
-def make(  # noqa: PLR0913 - each an input of the prompt
+def make(
     ledger: Ledger,
     plan: Plan,
     chain: Sequence[Receipt],
@@ -86,51 +88,65 @@ def make(  # noqa: PLR0913 - each an input of the prompt
 ) -> Briefing:
     """Render the prompt of a leg and say what crossed the seam and what did not."""
     phase = plan.phase(go.phase)
-    known = known_findings(ledger, chain, phase.name) if phase.kind == "judge" else _blocking(ledger, plan, chain)
-    document = _document(ledger, plan, chain, go)
-    patch = git.diff(ledger.repo, go.base, go.start) if phase.kind == "judge" else b""
-    values: dict[str, Any] = {
-        "task": ledgers.frozen(ledger, plan.run, "spec.md").decode(),
-        "title": plan.title,
-        "criteria": [{"id": item.id, "text": item.text, "check": item.check} for item in plan.criteria],
-        "must": [msgspec.to_builtins(item) for item in plan.must],
+    handed = _handed(ledger, plan, chain, go)
+    values = {
+        **_asked(ledger, plan),
+        **handed,
         "must_from_person": list(evidence.musts(ledger, chain)),
         "phase": phase.name,
         "boundary": phase.boundary,
         "round": go.round,
         "turn": go.turn,
         "because": go.because,
-        "recovery": [{"command": item.command, "output": item.output, "at": item.at} for item in recovery],
-        "notes": _notes(ledger, plan, chain, go, phase),
-        "document": document,
-        "diff": patch.decode("utf-8", "replace"),
-        "changed": [
-            {"path": item.path, "added": item.added, "removed": item.removed}
-            for item in (git.numstat(ledger.repo, go.base, go.start) if phase.kind == "judge" else ())
-        ],
-        "findings": [_shown(item) for item in known],
-        "checks": [{"by": item.by, "command": item.command, "exit": item.exit, "output": item.output} for item in checked],
-        "standing": [{"id": item.id, "met": item.met, "by": item.by} for item in criteria],
-        "questions": questions(ledger, chain),
-        "instructions": [
-            {"path": name.removeprefix("instructions/"), "text": ledgers.frozen(ledger, plan.run, name).decode("utf-8", "replace")}
-            for name in sorted(plan.files)
-            if name.startswith("instructions/")
-        ],
+        "recovery": msgspec.to_builtins(recovery),
+        "checks": msgspec.to_builtins(checked),
+        "standing": msgspec.to_builtins(criteria),
         "nonce": ask.nonce,
         "reply_path": ask.reply_path,
         "reply_schema": json.dumps(reply.schema(phase.kind), indent=1),
     }
-    text = prompt.render(ledgers.frozen(ledger, plan.run, f"prompts/{phase.prompt}"), **values)
-    crossed = ["spec", *[f"note {leg}" for leg in go.reads]]
-    crossed += ["diff"] * bool(patch) + ["findings"] * bool(known) + ["document"] * bool(document)
-    crossed += ["answers"] * bool(values["questions"])
+    crossed = ["spec", *(f"note {leg}" for leg in go.reads)]
+    crossed += [name for name in ("diff", "findings", "document", "questions") if handed[name]]
     return Briefing(
-        prompt=text,
+        prompt=prompt.render(ledgers.frozen(ledger, plan.run, f"prompts/{phase.prompt}"), **values),
         crossed=tuple(crossed),
         withheld=tuple(sorted({"transcript", "reasoning", *phase.withhold})),
         notes_read=go.reads,
     )
+
+
+def _asked(ledger: Ledger, plan: Plan) -> dict[str, Any]:
+    """Return what the run was asked for, as it was frozen: the same for every leg."""
+    named = [name for name in sorted(plan.files) if name.startswith("instructions/")]
+    return {
+        "task": ledgers.frozen(ledger, plan.run, "spec.md").decode(),
+        "title": plan.title,
+        "criteria": msgspec.to_builtins(plan.criteria),
+        "must": msgspec.to_builtins(plan.must),
+        "instructions": [
+            {
+                "path": name.removeprefix("instructions/"),
+                "text": ledgers.frozen(ledger, plan.run, name).decode("utf-8", "replace"),
+            }
+            for name in named
+        ],
+    }
+
+
+def _handed(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: Go) -> dict[str, Any]:
+    """Return what earlier legs and people hand over; a judge gets the diff that Relay made from two full ids."""
+    phase = plan.phase(go.phase)
+    judges = phase.kind == "judge"
+    known = known_findings(ledger, chain, phase.name) if judges else _blocking(ledger, plan, chain)
+    patch = git.diff(ledger.repo, go.base, go.start) if judges else b""
+    return {
+        "notes": _notes(ledger, plan, chain, go, phase),
+        "document": _document(ledger, plan, chain, go),
+        "diff": patch.decode("utf-8", "replace"),
+        "changed": msgspec.to_builtins(git.numstat(ledger.repo, go.base, go.start)) if judges else [],
+        "findings": msgspec.to_builtins(known),
+        "questions": questions(ledger, chain),
+    }
 
 
 def _blocking(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> tuple[findings.Known, ...]:
@@ -163,21 +179,8 @@ def _document(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: Go) -> s
             path = ledger.leg(plan.run, sealed.leg) / "document.md"
             data = files.read(path)
             if files.sha256(data) != sealed.document_sha256:
-                raise RelayError(f"the document is not the one its receipt names by hash: `{path}`", exit_code=Exit.GATE)
+                raise RelayError(
+                    f"the document is not the one its receipt names by hash: `{path}`", exit_code=Exit.GATE
+                )
             return data.decode("utf-8", "replace")
     return ""
-
-
-def _shown(item: findings.Known) -> dict[str, Any]:
-    """Show a known finding to the next reviewer: the dispute, not the verdict."""
-    return {
-        "id": item.id,
-        "severity": item.severity,
-        "title": item.title,
-        "path": item.path,
-        "line": item.line,
-        "quote": item.quote,
-        "why": item.why,
-        "since": item.since,
-        "dispute": item.dispute,
-    }

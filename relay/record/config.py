@@ -194,6 +194,8 @@ def _checkout(repo: Repository) -> bytes | None:
         return files.read_below(repo.top, NAME, strict.LIMIT)
     except FileNotFoundError:
         return None
+    except RelayError as error:
+        raise RelayError(error.message, hint=f"let `{NAME}` be a plain file, and commit it") from None
 
 
 def _plain(data: bytes | None) -> bytes | None:

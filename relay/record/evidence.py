@@ -1,7 +1,7 @@
 """What the ledger and git show of a leg whose note crosses: the facts that the gate decides by."""
 
+import datetime as dt
 from collections.abc import Sequence
-
 from pathlib import Path
 
 from relay.errors import RelayError
@@ -34,7 +34,7 @@ def look(ledger: Ledger, run: str, leg: str, chain: Sequence[Receipt]) -> Seen:
         note_sha256=files.sha256(note) if note is not None else None,
         note_run=_text(fields.get("run")),
         note_leg=_text(fields.get("leg")),
-        note_written_at=clock.stamp(written) if hasattr(written, "tzinfo") and written.tzinfo else None,
+        note_written_at=clock.stamp(written) if isinstance(written, dt.datetime) and written.tzinfo else None,
         note_problem=problem,
         reply_sha256=files.sha256(answer) if answer is not None else None,
         head=sealed.head if sealed is not None and git.exists(ledger.repo, sealed.head) else None,

@@ -1,4 +1,4 @@
-"""Freezing a run: spec, config, phases, prompts and instructions as they stand at the base commit, with their hashes."""
+"""Freezing a run: spec, config, phases, prompts and instructions as they stand at the base, with their hashes."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ from relay import __version__
 from relay.errors import RelayError
 from relay.host import clock, files, git
 from relay.host.repository import Repository
-from relay.record import catalog, config, plan_file
+from relay.record import catalog, config, plan_file, prompt
 from relay.terms import Agent, Budget, Phase, Plan, Ship, Spec, Struct
 
 INSTRUCTIONS: Final = ("AGENTS.md", "CLAUDE.md")
@@ -32,7 +32,7 @@ class Frozen(Struct, frozen=True, kw_only=True):
     files: dict[str, bytes]
 
 
-def freeze(  # noqa: PLR0913 - what a person may say on the command line
+def freeze(
     repo: Repository,
     spec: Spec,
     name: str,
@@ -57,7 +57,9 @@ def freeze(  # noqa: PLR0913 - what a person may say on the command line
     frozen = {"spec.md": spec.text.encode()}
     for phase in phases:
         frozen[f"phases/{phase.name}.toml"] = plan_file.table(phase)
-        frozen[f"prompts/{phase.prompt}"] = catalog.source(repo, commit, "prompts", phase.prompt)[0]
+        template, where = catalog.source(repo, commit, "prompts", phase.prompt)
+        prompt.check(template, f"`{where}`")
+        frozen[f"prompts/{phase.prompt}"] = template
     for path in INSTRUCTIONS:
         text = git.blob(repo, commit, path)
         if text is not None:
@@ -122,9 +124,7 @@ def _with_agents(phases: tuple[Phase, ...], agents: Mapping[str, str]) -> tuple[
     if unknown:
         known = ", ".join(phase.name for phase in phases)
         raise RelayError(f"no phase `{min(unknown)}` in this run", hint=f"its phases are: {known}")
-    return tuple(
-        msgspec.structs.replace(phase, agent=agents.get(phase.name, phase.agent)) for phase in phases
-    )
+    return tuple(msgspec.structs.replace(phase, agent=agents.get(phase.name, phase.agent)) for phase in phases)
 
 
 def slug(name: str) -> str:

@@ -6,13 +6,12 @@ its note, its reply and its commit do; a receipt is never rewritten; each names 
 
 import os
 import re
-import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from relay.errors import Exit, RelayError
-from relay.host import clock, files
+from relay.host import files
 from relay.host.repository import Repository
 from relay.record import plan_file, receipt
 from relay.terms import SCHEMA, Plan, Receipt, Start, Struct
@@ -33,31 +32,31 @@ class Ledger(Struct, frozen=True, kw_only=True):
 
     @property
     def lock(self) -> Path:
-        """The repository's lock: one run in progress."""
+        """Return the repository's lock: one run in progress."""
         return self.root / "lock"
 
     def folder(self, run: str) -> Path:
-        """The folder of a run."""
+        """Return the folder of a run."""
         return self.root / "runs" / run
 
     def run_lock(self, run: str) -> Path:
-        """The run's lock: held for every append."""
+        """Return the run's lock: held for every append."""
         return self.folder(run) / "lock"
 
     def legs(self, run: str) -> Path:
-        """The folder of a run's legs and acts."""
+        """Return the folder of a run's legs and acts."""
         return self.folder(run) / "legs"
 
     def leg(self, run: str, leg: str) -> Path:
-        """The folder of one leg or act."""
+        """Return the folder of one leg or act."""
         return self.legs(run) / leg
 
     def leg_lock(self, run: str, leg: str) -> Path:
-        """The leg's lock: held while its agent lives."""
+        """Return the leg's lock: held while its agent lives."""
         return self.legs(run) / f"{leg}.lock"
 
     def worktree(self, run: str, leg: str) -> Path:
-        """Where a leg's worktree lies: outside the checkout, under the person's state folder."""
+        """Say where a leg's worktree lies: outside the checkout, under the person's state folder."""
         name = re.sub(r"[^A-Za-z0-9.-]+", "-", (self.repo.main_top or self.repo.common).name)[:32].strip("-.") or "repo"
         digest = files.sha256(os.fsencode(self.repo.common))[:8]
         return files.state_home() / "relay" / "worktrees" / f"{name}-{digest}" / run / leg
@@ -114,7 +113,7 @@ def create(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes]) -> Plan:
     """
     prepare(ledger)
     parent = ledger.root / "runs"
-    draft = parent / f".new-{secrets.token_hex(6)}"
+    draft = parent / f".new-{os.urandom(6).hex()}"
     (draft / "legs").mkdir(parents=True)
     for name, data in frozen.items():
         (draft / name).parent.mkdir(parents=True, exist_ok=True)
@@ -228,8 +227,11 @@ def begin(ledger: Ledger, start: Start) -> None:
 
 def next_leg_id(ledger: Ledger, run: str, name: str) -> str:
     """Return the id of the next leg or act: one sequence of numbers, two digits at least."""
-    taken = [number for number, leg in numbered(ledger, run) if (ledger.leg(run, leg) / "start.json").exists()
-             or (ledger.leg(run, leg) / "receipt.json").exists()]
+    taken = [
+        number
+        for number, leg in numbered(ledger, run)
+        if (ledger.leg(run, leg) / "start.json").exists() or (ledger.leg(run, leg) / "receipt.json").exists()
+    ]
     return f"{max(taken, default=0) + 1:02d}-{name}"
 
 
@@ -253,8 +255,3 @@ def seal(ledger: Ledger, sealed: Receipt, beside: Mapping[str, bytes]) -> Receip
     files.write(path, receipt.encode(done))
     files.sync_folder(folder)
     return done
-
-
-def created_now(slug: str) -> str:
-    """Return a run id for this minute, in UTC."""
-    return f"{clock.now():%y%m%d-%H%M}-{slug}"

@@ -16,6 +16,9 @@ Item = TypeVar("Item")
 BUDGET: Final = 10_000
 """Characters of a whole note; what agents wrote is cut to fit, with a mark, and stands whole in reply.json."""
 
+PATHS: Final = 40
+"""How many changed paths a note lists; git knows the others."""
+
 SECTIONS: Final = ("Boundary", "Recovery steps", "Completed", "Decisions", "Must", "Risks", "To do")
 
 MAY: Final = {
@@ -49,7 +52,7 @@ def render(
     return text
 
 
-def _render(  # noqa: PLR0913, PLR0917 - the arguments of `render` and the cut
+def _render(
     plan: Plan,
     chain: Sequence[Receipt],
     reply: Reply | None,
@@ -96,7 +99,11 @@ class _Cutter:
 
 def _front(plan: Plan, receipt: Receipt, to: str, boundary: str) -> str:
     """Write the front matter; a commit id would drift, so the receiver establishes it anew (rule 8)."""
-    about = f"the change on refs/relay/{plan.run}/{receipt.leg}" if receipt.kind == "work" else f"the verdict of {receipt.leg}"
+    about = (
+        f"the change on refs/relay/{plan.run}/{receipt.leg}"
+        if receipt.kind == "work"
+        else f"the verdict of {receipt.leg}"
+    )
     fields = {
         "run": plan.run,
         "leg": receipt.leg,
@@ -140,14 +147,18 @@ def _completed(receipt: Receipt, reply: Reply | None, withhold: Collection[str],
         lines.append(f"- this leg ended by `{receipt.ended_by}`; nothing in it is verified")
         if receipt.problem:
             lines.append(f"- {cut(receipt.problem)}")
-    lines += [f"- changed: `{change.path}` {_counted(change.added, change.removed)}" for change in receipt.changed[:40]]
-    if len(receipt.changed) > 40:
-        lines.append(f"- and {len(receipt.changed) - 40} more paths: `git diff --stat {receipt.start[:12]}..HEAD`")
+    lines += [
+        f"- changed: `{change.path}` {_counted(change.added, change.removed)}" for change in receipt.changed[:PATHS]
+    ]
+    if len(receipt.changed) > PATHS:
+        lines.append(f"- and {len(receipt.changed) - PATHS} more paths: `git diff --stat {receipt.start[:12]}..HEAD`")
     lines += [f"- not carried: `{item.path}` ({item.why})" for item in receipt.refused]
     for check in receipt.checks:
         red = "" if check.exit == 0 else " (red at the base too)" if not check.newly_red else " (newly red)"
         lines.append(f"- check: `{check.command}` exited {check.exit}{red}")
-    lines += [f"- criterion {result.id}: {'met' if result.met else 'not met'}, by {result.by}" for result in receipt.criteria]
+    lines += [
+        f"- criterion {result.id}: {'met' if result.met else 'not met'}, by {result.by}" for result in receipt.criteria
+    ]
     if receipt.verdict:
         lines.append(f"- verdict: {receipt.verdict} (claimed: {receipt.claimed_verdict or 'none'})")
     if reply is not None and reply.summary and "claims" not in withhold:
@@ -193,7 +204,9 @@ def _todo(plan: Plan, receipt: Receipt, reply: Reply | None, cut: _Cutter) -> li
                 lines.append(f"  repro: `{cut(claim.repro.command)}`")
     texts = {criterion.id: criterion.text for criterion in plan.criteria}
     lines += [
-        f"- criterion {result.id} is not met: {texts.get(result.id, '')}" for result in receipt.criteria if not result.met
+        f"- criterion {result.id} is not met: {texts.get(result.id, '')}"
+        for result in receipt.criteria
+        if not result.met
     ]
     if isinstance(reply, WorkReply):
         lines += [f"- {cut(item)}" for item in cut.few(reply.todo)]

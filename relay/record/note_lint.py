@@ -1,6 +1,6 @@
 """Reading a note: any note, hand-written ones too."""
 
-import datetime
+import datetime as dt
 import re
 import tomllib
 from typing import Any, Final
@@ -45,9 +45,9 @@ def lint(text: str) -> list[str]:
 
 def _written(value: object) -> list[str]:
     """Check the time of writing."""
-    if not isinstance(value, datetime.datetime) or value.tzinfo is None:
+    if not isinstance(value, dt.datetime) or value.tzinfo is None:
         return ["`written_at` is missing or not a time with an offset"]
-    return ["`written_at` lies in the future"] if value > clock.now() + datetime.timedelta(minutes=5) else []
+    return ["`written_at` lies in the future"] if value > clock.now() + dt.timedelta(minutes=5) else []
 
 
 def _body(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from relay.terms import SCHEMA, Plan
 
 def encode(plan: Plan) -> bytes:
     """Return the plan as TOML; what is None is left out."""
-    import tomli_w  # noqa: PLC0415 - only a run's start writes one
+    import tomli_w
 
     return tomli_w.dumps(_without_none(msgspec.to_builtins(plan))).encode()
 

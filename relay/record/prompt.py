@@ -4,9 +4,14 @@ Agents' and repositories' texts are values here, never templates: what looks lik
 A template runs in a sandbox, and one that asks for a value it was not given is refused instead of printing nothing.
 """
 
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
 from relay.errors import RelayError
+
+if TYPE_CHECKING:
+    import jinja2
 
 NAMES: Final = frozenset(
     {
@@ -41,12 +46,30 @@ The filter `line` folds a text into one line, so that a file's name or a title c
 """
 
 
+def check(template: bytes, where: str) -> None:
+    """Refuse a template that is wrong, or asks for a value that no leg is given, before anything is spent."""
+    from jinja2 import meta
+
+    with _explained(where):
+        environment, text = _environment(), template.decode("utf-8-sig")
+        environment.from_string(text)
+        unknown = meta.find_undeclared_variables(environment.parse(text)) - NAMES
+    if unknown:
+        raise RelayError(f"{where} asks for `{min(unknown)}`, which no leg is given", hint=_known())
+
+
 def render(template: bytes, **values: object) -> str:
     """Fill a template; a wrong template or a missing value is a `RelayError` that names the phase and what is wrong."""
+    with _explained(f"the prompt of phase `{values.get('phase', '?')}`"):
+        text = _environment().from_string(template.decode("utf-8-sig")).render(values)
+    # A NUL would end the text for whoever hands it on as an argument or a C string (pitfalls row 25).
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _environment() -> "jinja2.Environment":
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    where = f"the prompt of phase `{values.get('phase', '?')}`"
     environment = ImmutableSandboxedEnvironment(
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # the reader is a model, not a browser
@@ -55,17 +78,26 @@ def render(template: bytes, **values: object) -> str:
         keep_trailing_newline=True,
     )
     environment.filters["line"] = lambda value: " ".join(str(value).split())
+    return environment
+
+
+@contextmanager
+def _explained(where: str) -> Iterator[None]:
+    """Turn whatever a template can be wrong in into a `RelayError` about `where`."""
+    import jinja2
+
     try:
-        text = environment.from_string(template.decode("utf-8-sig")).render(values)
+        yield
     except UnicodeDecodeError as error:
         raise RelayError(f"{where} is not UTF-8, see byte {error.start}", hint="save it as UTF-8") from None
     except jinja2.TemplateSyntaxError as error:
         problem = f"{where} is wrong at line {error.lineno}: {error.message}"
         raise RelayError(problem, hint="templates are Jinja") from None
     except jinja2.TemplateError as error:
-        known = f"templates know: {', '.join(sorted(NAMES))}"
-        raise RelayError(f"{where} cannot be filled: {error.message}", hint=known) from None
+        raise RelayError(f"{where} cannot be filled: {error.message}", hint=_known()) from None
     except (ArithmeticError, AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
         raise RelayError(f"{where} cannot be filled: {error}", hint="mend the template") from None
-    # A NUL would end the text for whoever hands it on as an argument or a C string (pitfalls row 25).
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _known() -> str:
+    return f"templates know: {', '.join(sorted(NAMES))}"

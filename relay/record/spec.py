@@ -57,6 +57,8 @@ def read(path: Path) -> Spec:
         real = path.resolve(strict=True)
         if real.is_dir():
             raise RelayError(f"the spec `{path}` is a folder", hint=hint)
+        if not real.is_file():
+            raise RelayError(f"the spec `{path}` is not a plain file", hint=hint)
         size = real.stat().st_size
         if size > LIMIT:
             raise RelayError(f"the spec `{path}` has {size} bytes, the limit is {LIMIT}", hint="split the task")

@@ -30,7 +30,9 @@ class Transcript:
         self._path.chmod(0o600)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._dropped:
             self._line({"type": "gap", "dropped": self._dropped})
         for piece in self._tail:

@@ -5,7 +5,7 @@ from typing import Final
 
 from relay.terms import Boundary, Struct
 
-OWN: Final = ("own.",)
+OWN: Final = ("tree/",)
 """Names that concern the leg's own worktree: its HEAD and its tree."""
 
 JAILED: Final = frozenset({"bwrap", "seatbelt"})
@@ -22,7 +22,7 @@ class Crossed(Struct, frozen=True, kw_only=True):
 def compare(before: Mapping[str, str], after: Mapping[str, str], *, boundary: Boundary, jail: str) -> Crossed:
     """Compare fingerprints taken before and after a leg.
 
-    A name that begins with `own.` is the leg's own tree or HEAD: free to an implementer, a breach by a judge.
+    A name that begins with `tree/` is the leg's own tree or HEAD: free to an implementer, a breach by a judge.
     Everything else is a breach where no jail held, and drift where one did.
     """
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))

@@ -6,7 +6,18 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from relay.terms import ClaimedFinding, CriterionResult, Dispute, Evidence, Finding, JudgeReply, Proof, Struct, Verdict
+from relay.terms import (
+    ClaimedFinding,
+    CriterionResult,
+    Dispute,
+    Evidence,
+    Finding,
+    JudgeReply,
+    Proof,
+    Repro,
+    Struct,
+    Verdict,
+)
 
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 
@@ -26,6 +37,8 @@ class Known(Struct, frozen=True, kw_only=True):
     why: str
     since: int
     blocks: bool
+    evidence: Proof = "unfounded"
+    repro: Repro | None = None
     dispute: str = ""
 
 
@@ -73,7 +86,7 @@ def identify(claim: ClaimedFinding, known: Sequence[Known], taken: Sequence[str]
     return f"F{digest[:length]}", None
 
 
-def judge(  # noqa: PLR0913 - each a fact that the rule names
+def judge(
     claims: Sequence[ClaimedFinding],
     proofs: Sequence[Proof],
     *,

@@ -63,5 +63,5 @@ def _problem(leg: Seen, run: str) -> tuple[str, str] | None:  # noqa: PLR0911 - 
     if leg.head is None:
         return leg.receipt_path, f"commit `{receipt.head[:12]}` that the receipt names is not in the repository"
     if receipt.kind == "work" and leg.head_at_ref not in {None, receipt.head}:
-        return leg.receipt_path, f"the leg's ref points at another commit than the receipt's"
+        return leg.receipt_path, "the leg's ref points at another commit than the receipt's"
     return None

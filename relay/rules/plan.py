@@ -116,7 +116,13 @@ def outcome(step: Next) -> Outcome:
             return "open"
 
 
-def go(plan: Plan, receipts: Sequence[Receipt], phase: str, round_: int, because: str, offer: str | None = None) -> Go:  # noqa: PLR0913, PLR0917 - the fields of a Go
+def standing(plan: Plan, step: Next) -> str:
+    """Name the outcome as it is told: a run that nothing could check says so wherever its success is named."""
+    stands = outcome(step)
+    return f"{stands} (unchecked)" if plan.unchecked and stands in {"accepted", "proposed", "shipped"} else stands
+
+
+def go(plan: Plan, receipts: Sequence[Receipt], phase: str, round_: int, because: str, offer: str | None = None) -> Go:
     """Make the order for a leg: where it starts, and whose notes it reads.
 
     A work leg also reads the leg that led to it; a judge reads what its phase says and nothing else.
@@ -159,9 +165,7 @@ def _after_leg(plan: Plan, receipts: Sequence[Receipt], history: Sequence[Receip
     again = go(plan, receipts, phase.name, newest.round, f"`{newest.leg}` ended by `{newest.ended_by}`")
     if newest.ended_by in past.CUT:
         if past.in_a_row(history, past.CUT) >= CUT_LIMIT:
-            return Human(
-                reason=newest.ended_by or "", leg=newest.leg, text=f"{CUT_LIMIT} legs in a row were cut short"
-            )
+            return Human(reason=newest.ended_by or "", leg=newest.leg, text=f"{CUT_LIMIT} legs in a row were cut short")
         return again
     if newest.ended_by == "quota":
         return Wait(until=newest.until or newest.ended, go=again)
@@ -182,7 +186,9 @@ def _after_work(plan: Plan, receipts: Sequence[Receipt], history: Sequence[Recei
     again = go(plan, receipts, phase.name, newest.round, f"`{newest.leg}` ended by `{newest.ended_by}`")
     if newest.ended_by == "handover":
         if sum(leg.ended_by in {"reply", "handover"} for leg in legs) >= phase.max_legs:
-            return Human(reason="max-legs", leg=newest.leg, text=f"{phase.max_legs} legs of `{phase.name}` were not enough")
+            return Human(
+                reason="max-legs", leg=newest.leg, text=f"{phase.max_legs} legs of `{phase.name}` were not enough"
+            )
         return again
     fault = work_fault(phase, history)
     if not fault:

@@ -4,12 +4,38 @@ A struct is data: it knows no file, no clock and no git. Unknown fields are refu
 """
 
 from relay.terms.asks import Ask, Limits, Taken
-from relay.terms.claims import Claim, ClaimedCriterion, ClaimedFinding, Dispute, JudgeReply, Quoted, Reason, Reply, Repro, WorkReply
+from relay.terms.claims import (
+    Claim,
+    ClaimedCriterion,
+    ClaimedFinding,
+    Dispute,
+    JudgeReply,
+    Quoted,
+    Reason,
+    Reply,
+    Repro,
+    WorkReply,
+)
 from relay.terms.facts import Change, Check, CriterionResult, Finding, Pins, Process, Receipt, Refused, Start, Usage
 from relay.terms.plan import Agent, Budget, Criterion, Jail, Must, Phase, Plan, Ship, Spec, Tests, Worktree
-from relay.terms.words import Act, Boundary, Done, EndedBy, Evidence, Kind, Method, Outcome, Proof, SCHEMA, Severity, Struct, Verdict
+from relay.terms.words import (
+    SCHEMA,
+    Act,
+    Boundary,
+    Done,
+    EndedBy,
+    Evidence,
+    Kind,
+    Method,
+    Outcome,
+    Proof,
+    Severity,
+    Struct,
+    Verdict,
+)
 
 __all__ = [
+    "SCHEMA",
     "Act",
     "Agent",
     "Ask",
@@ -45,7 +71,6 @@ __all__ = [
     "Refused",
     "Reply",
     "Repro",
-    "SCHEMA",
     "Severity",
     "Ship",
     "Spec",

@@ -1,8 +1,8 @@
 """What a leg is asked, and how it ended."""
 
-from relay.terms.words import Boundary, EndedBy, Kind, Struct
-from relay.terms.plan import Agent
 from relay.terms.facts import Usage
+from relay.terms.plan import Agent
+from relay.terms.words import Boundary, EndedBy, Kind, Struct
 
 
 class Limits(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,148 @@
+"""`relay show [RUN[/LEG]] [WORD]`: a run, a leg, or one of their files."""
+
+import click
+import msgspec
+
+from relay.commands import common
+from relay.host import term
+from relay.record import ledger as ledgers
+from relay.record.ledger import Ledger
+from relay.report import items, pick
+from relay.report import run as runs
+from relay.report.run import Glance
+
+
+@click.command("show")
+@click.argument("wanted", metavar="[RUN[/LEG]]", required=False)
+@click.argument("word", metavar=f"[{'|'.join(items.WORDS)}]", type=click.Choice(items.WORDS), required=False)
+@common.everywhere
+def command(wanted: str | None, word: str | None) -> int:
+    """Show a run, a leg, or one of its files; the newest run if none is named.
+
+    A leg is named by its id, its number, or its phase: RUN/03-review, RUN/3, RUN/review.
+    """
+    here = common.ledger()
+    if wanted in items.WORDS and word is None and wanted not in ledgers.runs(here):
+        wanted, word = None, wanted
+    run, leg = pick.split(wanted)
+    run = pick.run(here, run)
+    leg = pick.leg(here, run, leg) if leg is not None else None
+    if word == "log":
+        from relay.commands import log
+
+        return log.show(here, run, leg)
+    if word is not None:
+        return _item(here, run, leg, word)
+    if leg is not None:
+        return _leg(here, run, leg)
+    return _run(here, runs.glance(here, run))
+
+
+def _item(here: Ledger, run: str, leg: str | None, word: str) -> int:
+    """Print one file, or a diff."""
+    if word == "diff":
+        text = items.diff(here, run, leg).decode("utf-8", "replace")
+        if not text and not common.as_json():
+            term.say("no changes")
+            return 0
+    else:
+        item = items.read(here, run, leg, word)
+        text = item.data.decode("utf-8", "replace")
+        if item.warning:
+            term.say(f"{term.style('warning:', 'yellow')} {item.warning}")
+    _print(word, text, run=run, leg=leg)
+    return 0
+
+
+def _print(kind: str, text: str, **about: object) -> None:
+    if common.as_json():
+        term.event(kind, **about, text=text)
+    else:
+        term.data(text)
+
+
+def _leg(here: Ledger, run: str, leg: str) -> int:
+    """Print what a leg's receipt says."""
+    from relay.report import leg as legs
+
+    if common.as_json():
+        sealed = items.sealed(here, run, leg)
+        term.event("leg", run=run, leg=leg, receipt=msgspec.to_builtins(sealed), folder=str(here.leg(run, leg)))
+        return 0
+    lines = legs.lines(here, run, leg)
+    term.data(term.style(lines[0], "bold"))
+    for line in lines[1:]:
+        term.data(line)
+    return 0
+
+
+def _run(here: Ledger, seen: Glance) -> int:
+    """Print a run at a glance."""
+    plan = seen.plan
+    following = "" if seen.held else common.next_command(plan.run, seen.step)
+    if common.as_json():
+        term.event(
+            "run",
+            run=plan.run,
+            title=plan.title,
+            outcome=seen.outcome,
+            unchecked=plan.unchecked,
+            held=seen.held,
+            base=seen.base,
+            head=seen.head,
+            needs=seen.needs,
+            next=following.split("    ")[0],
+            criteria=msgspec.to_builtins(seen.criteria),
+            findings=msgspec.to_builtins(seen.findings),
+            plan=msgspec.to_builtins(plan),
+            receipts=msgspec.to_builtins(seen.chain),
+            folder=str(here.folder(plan.run)),
+        )
+        return 0
+    colour = {"accepted": "green", "shipped": "green", "needs-human": "red"}.get(seen.outcome.partition(" ")[0], "yellow")
+    branch = plan.base_ref.removeprefix("refs/heads/") or "a detached HEAD"
+    term.data(f"{term.style(plan.run, 'bold')}  {plan.title}")
+    term.data(f"{term.style(seen.outcome, colour)}{' (held)' * seen.held}, base {branch} at {seen.base[:12]}, head {seen.head[:12]}")
+    if seen.rows:
+        term.data("")
+        term.table(map(msgspec.structs.astuple, seen.rows), runs.Row.__struct_fields__)
+    _judged(seen)
+    if seen.needs or following:
+        term.data("")
+    if seen.needs:
+        term.data(f"needs: {seen.needs}")
+    if following:
+        term.data(f"next: {following}")
+    return 0
+
+
+def _judged(seen: Glance) -> None:
+    """Print the table of criteria and the open findings."""
+    if seen.criteria:
+        term.data("")
+        rows = [
+            [
+                one.id,
+                term.style("met", "green") if one.result.met else term.style("not met", "red"),
+                one.result.by,
+                f"`{one.result.command}` exited {one.result.exit}" if one.result.command else "",
+                one.text,
+            ]
+            for one in seen.criteria
+        ]
+        term.table(rows, ("criterion", seen.judged_by, "by", "command", "text"))
+    if seen.findings:
+        term.data("")
+        rows = [
+            [
+                one.finding.id,
+                term.style("blocks", "red") if one.finding.blocks else "advice",
+                one.finding.severity,
+                one.finding.evidence,
+                f"{one.finding.path}:{one.finding.line}",
+                one.leg,
+                one.title,
+            ]
+            for one in seen.findings
+        ]
+        term.table(rows, ("finding", "weight", "severity", "evidence", "place", "leg", "title"))

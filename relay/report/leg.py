@@ -1,0 +1,139 @@
+"""One leg or act, told from its receipt: facts, what went wrong, and where its files are."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from relay import telling
+from relay.host import pids
+from relay.record import ledger as ledgers
+from relay.record.ledger import Ledger
+from relay.report import run as runs
+from relay.terms import Finding, Receipt, Start
+
+SHORT = 12
+"""Digits of a commit id that are shown."""
+
+
+def lines(ledger: Ledger, run: str, leg: str) -> list[str]:
+    """Tell one leg; one that was begun and not sealed is told from its start."""
+    sealed = next((receipt for receipt in ledgers.receipts(ledger, run) if receipt.leg == leg), None)
+    if sealed is None:
+        start = next((start for start in ledgers.unsealed(ledger, run) if start.leg == leg), None)
+        told = _begun(start) if start is not None else [f"{leg} of {run}", "nothing is written about it yet"]
+    elif sealed.kind == "act":
+        told = _act(ledger, sealed)
+    else:
+        told = [*_leg(ledger, sealed)]
+    return [*told, *_files(ledger, run, leg)]
+
+
+def _leg(ledger: Ledger, sealed: Receipt) -> Iterator[str]:
+    """Tell a sealed leg."""
+    who = ", ".join(filter(None, (sealed.vendor, sealed.backend, sealed.model, sealed.version)))
+    yield f"{sealed.leg} of {sealed.run}"
+    yield f"{sealed.phase}, round {sealed.round}, by {sealed.agent} ({who})"
+    yield f"{sealed.started} to {sealed.ended}, {sealed.seconds:.1f} s, {runs.dollars(sealed.cost_microusd)}"
+    yield f"ended by {sealed.ended_by}: {telling.result_of(sealed)}{_claimed(sealed)}"
+    yield f"start {sealed.start[:SHORT]}, head {sealed.head[:SHORT]}, base {sealed.base[:SHORT]}, tree {sealed.tree[:SHORT]}"
+    if sealed.problem:
+        yield f"problem: {sealed.problem}"
+    yield from _listed("breaches", sealed.breaches)
+    yield from _listed("drift, no fault of the agent", sealed.drift)
+    yield from _listed("not carried", [f"{item.path}: {item.why}" for item in sealed.refused])
+    yield from _listed("changed", [f"{item.path} {counted(item.added, item.removed)}" for item in sealed.changed])
+    yield from _listed("checks", [checked(sealed, index) for index in range(len(sealed.checks))])
+    yield from _listed(f"criteria, {sealed.score}", [criterion(sealed, index) for index in range(len(sealed.criteria))])
+    named = zip(sealed.findings, runs.titles(ledger, sealed), strict=False) if sealed.findings else ()
+    yield from _listed("findings", [f"{finding(one)}  {title}".rstrip() for one, title in named])
+    yield f"crossed: {', '.join(sealed.crossed) or 'nothing'}; withheld: {', '.join(sealed.withheld) or 'nothing'}"
+    usage = sealed.usage
+    if usage.input or usage.output:
+        least = "" if usage.complete else " at least"
+        yield f"tokens:{least} {usage.input} in ({usage.cached} cached), {usage.output} out, {usage.turns} turns"
+    yield f"jail: {sealed.jail or 'off'}" + (", watched and not enforced" if sealed.jail in {None, "off"} else "")
+
+
+def _act(ledger: Ledger, sealed: Receipt) -> list[str]:
+    """Tell an act; an offer says where the person finds and leaves what belongs to it."""
+    from relay.record import evidence
+
+    told = [f"{sealed.leg} of {sealed.run}", f"{telling.result_of(sealed)}, by {sealed.by}, at {sealed.ended}"]
+    effect = sealed.effect or {}
+    if sealed.act == "offer":
+        reply = effect.get("reply", "")
+        told += [
+            f"a person takes a leg of `{effect.get('phase', '?')}`",
+            f"work in   {effect.get('worktree', '')}",
+            f"prompt    {effect.get('prompt', '')}",
+            f"reply to  {reply}",
+            f"schema    {Path(reply).parent / 'reply.schema.json'}",
+        ]
+    else:
+        told += [f"{name}: {' '.join(value.split())}" for name, value in sorted(effect.items())]
+    if sealed.pins is not None:
+        pins = sealed.pins
+        told.append(f"pins head {pins.head[:SHORT]}, base {pins.base[:SHORT]}, tree {pins.tree[:SHORT]}")
+    told += _listed("checks", [checked(sealed, index) for index in range(len(sealed.checks))])
+    why = evidence.why_of(ledger, sealed)
+    if sealed.why_sha256 is not None and not why:
+        why = "(the text is not the one that the receipt names by hash)"
+    return [*told, *_listed("why", why.splitlines())]
+
+
+def _begun(start: Start) -> list[str]:
+    """Tell a leg that was begun and not sealed."""
+    alive = pids.alive(start.relay)
+    agent = f", its agent is process {start.agent.pid}" if start.agent is not None and alive else ""
+    return [
+        f"{start.leg} of {start.run}",
+        f"{start.phase or start.act}, round {start.round}, since {start.started}",
+        f"in progress: process {start.relay.pid}{agent}" if alive else f"cut short: relay resume {start.run} seals it",
+        f"start {start.start[:SHORT]}, base {start.base[:SHORT]}",
+        f"worktree {start.worktree}" if start.worktree else "no worktree",
+    ]
+
+
+def _files(ledger: Ledger, run: str, leg: str) -> list[str]:
+    """List the files of a leg by their paths, and its worktree where there still is one."""
+    folder = ledger.leg(run, leg)
+    found = [str(path) for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+    worktree = ledger.worktree(run, leg)
+    return [*_listed("files", found), *_listed("worktree", [str(worktree)] if worktree.is_dir() else [])]
+
+
+def _listed(title: str, items: list[str] | tuple[str, ...]) -> list[str]:
+    """Write a title and items below it; nothing at all where there are none."""
+    return [f"{title}:", *(f"  {item}" for item in items)] if items else []
+
+
+def _claimed(sealed: Receipt) -> str:
+    """Say what a judge claimed where Relay derived something else."""
+    if sealed.verdict is None or sealed.claimed_verdict in {None, sealed.verdict}:
+        return ""
+    return f" (claimed {sealed.claimed_verdict})"
+
+
+def counted(added: int, removed: int) -> str:
+    """Say how much of a file changed; git counts no lines of a binary one."""
+    return "(binary)" if added < 0 else f"+{added} -{removed}"
+
+
+def checked(sealed: Receipt, index: int) -> str:
+    """Tell one command that Relay ran, and whether it was red at the base already."""
+    check = sealed.checks[index]
+    ended = f"exited {check.exit}" if check.ended == "exit" else f"ended by {check.ended}"
+    red = "" if check.exit == 0 else " (newly red)" if check.newly_red else " (red at the base too)"
+    return f"`{check.command}` {ended}{red}, for {check.by}, {check.seconds:.1f} s"
+
+
+def criterion(sealed: Receipt, index: int) -> str:
+    """Tell how one criterion stands, by whom, and on what evidence."""
+    result = sealed.criteria[index]
+    shown = f": `{result.command}` exited {result.exit}" if result.command else ""
+    return f"{result.id} {'met' if result.met else 'not met'}, by {result.by}{shown}"
+
+
+def finding(one: Finding) -> str:
+    """Tell one finding in Relay's words alone: where, how grave, on what evidence, whether it blocks."""
+    weight = "blocks" if one.blocks else "advice"
+    return f"{one.id} {one.severity}, {one.evidence}, {weight}, {one.path}:{one.line}, since round {one.since}"

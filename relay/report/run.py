@@ -1,0 +1,172 @@
+"""A run at a glance: how it stands, a line for each leg and act, criteria, open findings, and what it needs."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from relay import telling
+from relay.errors import RelayError
+from relay.host import lock, pids
+from relay.record import ledger as ledgers
+from relay.record.ledger import Ledger
+from relay.rules import plan as rules
+from relay.terms import CriterionResult, Finding, JudgeReply, Plan, Receipt, Struct
+
+
+class Row(Struct, kw_only=True):
+    """One line about a leg or an act; what does not apply is empty."""
+
+    leg: str
+    agent: str
+    result: str
+    changed: str = ""
+    findings: str = ""
+    score: str = ""
+    cost: str = ""
+    seconds: str = ""
+
+
+class Standing(Struct, kw_only=True):
+    """How a criterion stands in the newest judgement."""
+
+    id: str
+    text: str
+    result: CriterionResult
+
+
+class Open(Struct, kw_only=True):
+    """A finding of the newest verdict of a judge; `title` is the judge's own word for it, where its reply is whole."""
+
+    leg: str
+    finding: Finding
+    title: str = ""
+
+
+class Glance(Struct, kw_only=True):
+    """Everything that `relay show RUN` says; `step` is what comes next."""
+
+    plan: Plan
+    chain: tuple[Receipt, ...]
+    step: rules.Next
+    outcome: str
+    held: bool
+    base: str
+    head: str
+    needs: str
+    rows: tuple[Row, ...]
+    judged_by: str
+    criteria: tuple[Standing, ...]
+    findings: tuple[Open, ...]
+
+
+def glance(ledger: Ledger, run: str) -> Glance:
+    """Read a run and work out how it stands; a broken plan or chain is a `RelayError` that names the file."""
+    plan = ledgers.read_plan(ledger, run)
+    chain = ledgers.receipts(ledger, run)
+    step = rules.next_leg(plan, chain)
+    holder = lock.holder(ledger.lock)
+    held = holder is not None and holder.run == run
+    judged = next((sealed for sealed in reversed(chain) if sealed.kind == "judge" and sealed.criteria), None)
+    return Glance(
+        plan=plan,
+        chain=chain,
+        step=step,
+        outcome=outcome(plan, step),
+        held=held,
+        base=rules.past.base(plan, chain),
+        head=rules.past.head(plan, chain),
+        needs=needs(step, held=held),
+        rows=(*map(_row, chain), *_under_way(ledger, run)),
+        judged_by=judged.leg if judged is not None else "",
+        criteria=_standings(plan, judged),
+        findings=_open(ledger, chain),
+    )
+
+
+def outcome(plan: Plan, step: rules.Next) -> str:
+    """Name how a run stands; one whose spec has no criterion says so wherever that matters."""
+    stands = rules.outcome(step)
+    return f"{stands} (unchecked)" if plan.unchecked and stands in {"accepted", "proposed", "shipped"} else stands
+
+
+def needs(step: rules.Next, *, held: bool) -> str:
+    """Say what a run needs, in a few words; nothing while a loop works on it, or after its end."""
+    match step:
+        case rules.Human():
+            return step.text
+        case rules.Wait():
+            return f"quota until {step.until}"
+        case rules.Accepted():
+            return "approval"
+        case rules.Go() | rules.ShipIt() if not held:
+            return "to be resumed"
+        case rules.End(outcome="stopped"):
+            return "to be resumed, or left"
+        case _:
+            return ""
+
+
+def dollars(microusd: int) -> str:
+    """Write an amount as people read it."""
+    return f"${microusd / 1_000_000:.2f}"
+
+
+def _row(receipt: Receipt) -> Row:
+    """Make the line of a sealed leg or act."""
+    if receipt.kind == "act":
+        return Row(leg=receipt.leg, agent=receipt.by, result=telling.result_of(receipt))
+    added = sum(max(change.added, 0) for change in receipt.changed)
+    removed = sum(max(change.removed, 0) for change in receipt.changed)
+    blocking = sum(finding.blocks for finding in receipt.findings)
+    return Row(
+        leg=receipt.leg,
+        agent=receipt.agent or "",
+        result=telling.result_of(receipt),
+        changed=f"{len(receipt.changed)} +{added} -{removed}" if receipt.changed else "",
+        findings=f"{len(receipt.findings)}, {blocking} block" if receipt.findings else "",
+        score=receipt.score or "",
+        cost=dollars(receipt.cost_microusd) if receipt.cost_microusd else "",
+        seconds=f"{receipt.seconds:.1f}",
+    )
+
+
+def _under_way(ledger: Ledger, run: str) -> list[Row]:
+    """Make a line for each leg that was begun and not sealed: in progress, or cut short by whatever ended Relay."""
+    rows = []
+    with suppress(RelayError):  # a torn start.json: `verify` names it, and the sealed legs are shown all the same
+        for start in ledgers.unsealed(ledger, run):
+            result = "in progress" if pids.alive(start.relay) else "cut short"
+            rows.append(Row(leg=start.leg, agent=start.phase or start.act or "", result=result))
+    return rows
+
+
+def _standings(plan: Plan, judged: Receipt | None) -> tuple[Standing, ...]:
+    """Put the words of the criteria beside what the newest judge's receipt says of them."""
+    if judged is None:
+        return ()
+    texts = {criterion.id: criterion.text for criterion in plan.criteria}
+    return tuple(
+        Standing(id=result.id, text=texts.get(result.id, ""), result=result) for result in judged.criteria
+    )
+
+
+def _open(ledger: Ledger, chain: Sequence[Receipt]) -> tuple[Open, ...]:
+    """Collect the findings of each judge's newest verdict, those that block first."""
+    newest = {sealed.phase: sealed for sealed in chain if sealed.kind == "judge" and sealed.ended_by == "reply"}
+    found = [
+        Open(leg=sealed.leg, finding=finding, title=title)
+        for sealed in newest.values()
+        if sealed.findings
+        for finding, title in zip(sealed.findings, titles(ledger, sealed), strict=False)
+    ]
+    return tuple(sorted(found, key=lambda item: not item.finding.blocks))
+
+
+def titles(ledger: Ledger, sealed: Receipt) -> list[str]:
+    """Return what the judge calls its findings, in order; empty words where its reply is not whole."""
+    from relay.record import evidence
+
+    with suppress(RelayError, OSError):
+        answer = evidence.reply_of(ledger, sealed)
+        if isinstance(answer, JudgeReply):
+            return [" ".join(claim.title.split()) for claim in answer.findings]
+    return [""] * len(sealed.findings)
