@@ -30,6 +30,7 @@ def run(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> R
     leaves a start without a receipt, which whoever takes the run's lock next seals.
     """
     gate.check([evidence.look(ledger, plan.run, leg, chain) for leg in go.reads], plan.run)
+    briefing.document(ledger, plan, chain, go)
     phase = plan.phase(go.phase)
     backend = backends.named(plan.agent(phase.agent).backend)
     if backend.by_hand and go.offer is None:
@@ -41,6 +42,8 @@ def run(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> R
             if problem:
                 return settle.seal(leg, Taken(ended_by="setup", problem=problem))
             leg = _ready(leg)
+        else:
+            leg = _taken_up(leg, go.offer)
         return settle.seal(leg, _take(leg))
 
 
@@ -249,6 +252,17 @@ def _offer(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -
         return acts.seal(ledger, plan, chain, "offer", leg=leg_id, effect=effect, round_=go.round, by="relay")
 
 
+def _taken_up(leg: Leg, offer: str) -> Leg:
+    """Give the leg that a person took the prompt of its offer, and to a judge's leg what Relay sees of the criteria."""
+    ledger, run = leg.ledger, leg.plan.run
+    files.write(ledger.leg(run, leg.start.leg) / "prompt.md", files.read(ledger.leg(run, offer) / "prompt.md"))
+    leg = settle.examined(leg) if settle.judges_criteria(leg.plan, leg.phase) else leg
+    made = briefing.make(
+        ledger, leg.plan, leg.chain, leg.go, ask=_ask(leg), recovery=(), checked=leg.observed, criteria=leg.criteria
+    )
+    return msgspec.structs.replace(leg, brief=made)
+
+
 def _offered(ledger: Ledger, run: str, offer: str | None) -> Start | None:
     """Read the start of an offer that is being taken."""
     if offer is None:
@@ -261,6 +275,5 @@ def _offered(ledger: Ledger, run: str, offer: str | None) -> Start | None:
 
 def awaited(chain: Sequence[Receipt]) -> bool:
     """Tell whether the reply that the newest offer waits for has been written."""
-    offer = history.standing(chain)[-1]
-    path = Path((offer.effect or {}).get("reply", ""))
-    return offer.act == "offer" and path.is_file()
+    offer = history.offer(chain)
+    return offer is not None and Path((offer.effect or {}).get("reply", "")).is_file()

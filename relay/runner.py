@@ -79,12 +79,13 @@ def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
     if order.by_hand and _tries_again(rules.next_leg(plan, chain)):
         with lock.hold(ledger.run_lock(plan.run), "resuming", plan.run, wait=10):
             tell.sealed(acts.seal(ledger, plan, chain, "go"))
+    begun = len(chain)
     while True:
         chain = _settled(ledger, plan, tell)
         step = _due(plan, chain)
         match step:
             case rules.Go():
-                if _reached(chain, step, order.until):
+                if _reached(chain[begun:], step, order.until):
                     return step
                 tell.starting(plan, step)
                 tell.sealed(leg.run(ledger, plan, chain, step))

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from relay import __version__, settle, ship
 from relay.errors import Exit, RelayError
-from relay.host import clock, files, git, lock, proc, snapshot, worktree
+from relay.host import clock, files, fingerprint, git, lock, proc, snapshot, worktree
 from relay.host.worktree import Lease
 from relay.record import ledger as ledgers
+from relay.record import receipt as receipts
 from relay.record.ledger import Ledger
+from relay.rules import boundary
 from relay.terms import Plan, Receipt, Start
 
 
@@ -37,6 +39,7 @@ def seal_open(ledger: Ledger, plan: Plan) -> list[Receipt]:
             else:
                 sealed.append(_cut(ledger, plan, start))
     _sweep(ledger, plan.run)
+    _tidy(ledger, plan)
     return sealed
 
 
@@ -49,9 +52,11 @@ def _end_agent(start: Start) -> None:
 
 
 def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
-    """Seal a leg as interrupted, from facts alone."""
+    """Seal a leg as interrupted, from facts alone; one whose runner had found a breach is sealed as that."""
     chain = ledgers.receipts(ledger, plan.run)
-    head, unique = _what_stands(ledger, plan, start) if start.kind == "work" else (start.start, False)
+    since, void = _since(ledger, start), git.resolve(ledger.repo, f"refs/relay/{plan.run}/{start.leg}.void")
+    head = void or (_what_stands(ledger, plan, start) if start.kind == "work" else start.start)
+    said = _said(ledger, start)
     phase = plan.phase(start.phase or "")
     agent = plan.agent(phase.agent)
     repo = ledger.repo
@@ -82,35 +87,71 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
         jail=settle.JAIL,
         changed=git.numstat(repo, start.start, head) if head != start.start else (),
         verdict="inconclusive" if start.kind == "judge" else None,
-        ended_by="interrupted",
-        problem="the runner ended before the leg did",
+        breaches=(since or ("found by a runner that ended before it could say which",)) if void else (),
+        drift=() if void else since,
+        ended_by="breach" if void else "interrupted",
+        problem=None if void else "the runner ended before the leg did",
         prompt_sha256=files.sha256(files.read(prompt)) if prompt.exists() else None,
+        reply_sha256=files.sha256(said) if said is not None else None,
     )
-    sealed = settle.sealed_with_note(ledger, plan, chain, receipt, None, {})
-    _discard(ledger, start, keep=unique)
+    beside = {"reply.json": said} if said is not None else {}
+    sealed = settle.sealed_with_note(ledger, plan, chain, receipt, None, beside)
+    _discard(ledger, start, keep=bool(void) or _unique(ledger, start, sealed))
     return sealed
 
 
-def _what_stands(ledger: Ledger, plan: Plan, start: Start) -> tuple[str, bool]:
-    """Keep what a killed worker left: the commit that was already made, or a snapshot of a worktree that was whole.
+def _since(ledger: Ledger, start: Start) -> tuple[str, ...]:
+    """Name what changed around a leg since its agent started; by whom nobody can say any more."""
+    lease = _lease(start)
+    if lease is None or not start.fingerprint:
+        return ()
+    before = {name: value for name, value in start.fingerprint.items() if not name.startswith(boundary.OWN)}
+    after = fingerprint.take(ledger.repo, lease, tree=False)
+    changed = boundary.compare(before, after, boundary="implement", jail="off").breaches
+    return tuple(name for name in changed if not name.startswith(f"worktrees/{start.leg}."))  # Relay's own checkouts
 
-    Returns the commit, and whether the worktree holds anything that the commit lacks.
-    """
+
+def _what_stands(ledger: Ledger, plan: Plan, start: Start) -> str:
+    """Keep what a killed worker left: the commit that was already made, or a snapshot of a worktree that was whole."""
     repo, name = ledger.repo, f"refs/relay/{plan.run}/{start.leg}"
     lease = _lease(start)
     if lease is None:
-        return start.start, False
-    for ref in (name, f"{name}.cut", f"{name}.void"):
+        return start.start
+    for ref in (name, f"{name}.cut"):
         commit = git.resolve(repo, ref)
         if commit is not None:
             git.put_ref(repo, f"{name}.cut", commit)
-            return commit, True
+            return commit
     if worktree.intact(repo, lease):
-        return start.start, True
+        return start.start
     message = f"relay: {start.leg} of {plan.run}, cut short\n\nRelay-Run: {plan.run}\nRelay-Leg: {start.leg}\n"
     taken = snapshot.take(repo, lease, start.start, message, start.baseline, git.identity(repo))
     git.put_ref(repo, f"{name}.cut", taken.commit)
-    return taken.commit, bool(taken.refused) or bool(worktree.leftovers(repo, lease))
+    return taken.commit
+
+
+def _said(ledger: Ledger, start: Start) -> bytes | None:
+    """Return what the agent replied, if it came to that: it does not count, but it was paid for, and is kept."""
+    home = Path(start.worktree or "")
+    for path in (ledger.leg(start.run, start.leg) / "reply.json", home.parent / f"{home.name}.io" / "reply.json"):
+        try:
+            return files.read(path)
+        except (OSError, RelayError):
+            continue
+    return None
+
+
+def _unique(ledger: Ledger, start: Start, sealed: Receipt) -> bool:
+    """Tell whether a leg's worktree holds anything that its commit lacks; what is missing there is no loss."""
+    lease, repo = _lease(start), ledger.repo
+    if lease is None or (start.kind == "judge" and sealed.ended_by == "interrupted"):
+        return False
+    try:
+        now = snapshot.take(repo, lease, sealed.head, "", start.baseline, git.identity(repo))
+        more = git.run(repo, "diff-tree", "-r", "--name-only", "--diff-filter=d", sealed.head, now.commit)
+        return bool(more or now.refused or worktree.leftovers(repo, lease))
+    except RelayError:
+        return True
 
 
 def _lease(start: Start) -> Lease | None:
@@ -122,15 +163,17 @@ def _lease(start: Start) -> Lease | None:
 
 def _discard(ledger: Ledger, start: Start, *, keep: bool) -> None:
     """Remove the leg's worktrees: its own where it holds nothing unique, and the clean checkouts beside it."""
-    home = ledger.worktree(start.run, start.leg)
+    own = ledger.worktree(start.run, start.leg)
+    home = Path(start.worktree) if start.worktree else own  # a leg that takes an offer works in the offer's
     for entry in worktree.own(ledger.repo):
         if entry.path == home and keep:
             continue
-        if entry.path == home or entry.path.name.startswith(f"{start.leg}."):
+        if entry.path == home or (entry.path.parent == own.parent and entry.path.name.startswith(f"{own.name}.")):
             worktree.release(ledger.repo, Lease(path=entry.path, git_dir=entry.git_dir, pointer_sha256=""))
     if not keep:
         files.remove_tree(home)
-    for path in home.parent.glob(f"{start.leg}.*"):
+        files.remove_tree(home.parent / f"{home.name}.io")
+    for path in own.parent.glob(f"{own.name}.*"):
         if not (keep and path.suffix == ".io"):
             files.remove_tree(path)
 
@@ -139,6 +182,28 @@ def _forget(ledger: Ledger, start: Start) -> None:
     """Take back an offer that was never sealed: nobody was told of it."""
     _discard(ledger, start, keep=False)
     files.remove_tree(ledger.leg(start.run, start.leg))
+
+
+def _tidy(ledger: Ledger, plan: Plan) -> None:
+    """Finish the removal of a sealed leg's worktrees: its runner may have been killed before it came to that."""
+    parent = ledger.worktree(plan.run, "")
+    left = {path.name for path in parent.glob("*")}
+    left |= {entry.path.name for entry in worktree.own(ledger.repo) if entry.path.parent == parent}
+    for sealed in ledgers.receipts(ledger, plan.run) if left else ():
+        begun = ledger.leg(plan.run, sealed.leg) / "start.json"
+        if sealed.kind == "act" or not begun.exists():
+            continue
+        start = receipts.decode(files.read(begun), Start, str(begun))
+        names = {sealed.leg, Path(start.worktree or "").name}
+        if not any(name.partition(".")[0] in names for name in left):
+            continue
+        try:
+            with lock.hold(ledger.leg_lock(plan.run, sealed.leg), "tidying", plan.run):
+                if settle.done_with(sealed) or sealed.ended_by == "interrupted":
+                    _discard(ledger, start, keep=_unique(ledger, start, sealed))
+        except RelayError as error:
+            if error.exit_code != Exit.HELD:  # its runner is about to do it
+                raise
 
 
 def _sweep(ledger: Ledger, run: str) -> None:

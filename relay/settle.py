@@ -114,7 +114,8 @@ def _crossed(leg: Leg) -> boundary.Crossed:
     if not leg.start.fingerprint:
         return boundary.Crossed()
     after = fingerprint.take(leg.ledger.repo, leg.held, tree=leg.phase.boundary == "verify-only")
-    return boundary.compare(leg.start.fingerprint, after, boundary=leg.phase.boundary, jail=JAIL)
+    jail = "hand" if leg.go.offer else JAIL
+    return boundary.compare(leg.start.fingerprint, after, boundary=leg.phase.boundary, jail=jail)
 
 
 def _kept(leg: Leg, ended_by: EndedBy) -> Outcome:
@@ -197,9 +198,10 @@ def _checked(leg: Leg, receipt: Receipt, answer: WorkReply) -> tuple[Receipt, li
     if answer.status != "done" or leg.phase.done == "trust":
         return receipt, []
     logs = ["\n".join(f"{item.path}: {item.why}" for item in receipt.refused).encode()] if receipt.refused else []
-    strayed = weigh.strayed(leg.plan, leg.ledger.repo, receipt)
-    found = [*receipt.checks, *([strayed[0]] if strayed else [])]
-    logs += [strayed[1].encode()] if strayed else []
+    repo = leg.ledger.repo
+    seen = [weigh.strayed(leg.plan, repo, receipt), weigh.unresolved(repo, leg.chain, receipt)]
+    found = [*receipt.checks, *(look[0] for look in seen if look)]
+    logs += [look[1].encode() for look in seen if look]
     seconds = leg.phase.minutes * 60
     for name, command in leg.plan.checks.items():
         check, output = checks.run(command, leg.held.path, by=f"checks.{name}", env={}, seconds=seconds)
@@ -274,10 +276,14 @@ def _release(leg: Leg, sealed: Receipt) -> None:
     """Remove the worktree where everything in it is kept: never after a failure, never with unique ignored files."""
     if leg.lease is None and not leg.go.offer:
         return
-    whole = sealed.ended_by in {"reply", "handover"} and not sealed.refused
-    if leg.phase.kind == "judge" and sealed.ended_by != "breach":
-        whole = True
-    if whole and not worktree.leftovers(leg.ledger.repo, leg.held):
+    if done_with(sealed) and not worktree.leftovers(leg.ledger.repo, leg.held):
         worktree.release(leg.ledger.repo, leg.held)
         path = leg.held.path
         files.remove_tree(path.parent / f"{path.name}.io")
+
+
+def done_with(sealed: Receipt) -> bool:
+    """Tell whether nobody needs a leg's worktree any more: its tree is a commit, or it was a judge's and unchanged."""
+    if sealed.kind == "judge":
+        return sealed.ended_by != "breach"
+    return sealed.ended_by in {"reply", "handover"} and not sealed.refused

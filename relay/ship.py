@@ -63,13 +63,13 @@ def ship(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval_id: str)
     now = git.resolve(repo, target) or ""
     tree, moved = pins.tree, now != pins.base
     if moved:
-        merged, overlap = _merged(ledger, pins, now)
+        merged, overlap = _merged(ledger, plan, pins, now)
         if merged is None:
             return _rebase(ledger, plan, chain, pins, now, overlap)
         tree = merged
     leg = ledgers.next_leg_id(ledger, plan.run, "ship")
     commit = _commit(ledger, plan, chain, pins, tree, now)
-    if moved and not _still_holds(ledger, plan, commit, leg):
+    if moved and not _still_holds(ledger, plan, chain, commit, leg=leg, now=now):
         return _rebase(ledger, plan, chain, pins, now, ())
     git.put_ref(repo, f"refs/relay/{plan.run}/{leg}", commit)
     start = Start(
@@ -120,24 +120,40 @@ def _landed(ledger: Ledger, plan: Plan, target: str) -> str | None:
     return None
 
 
-def _merged(ledger: Ledger, pins: Pins, now: str) -> tuple[str | None, tuple[str, ...]]:
+def _merged(ledger: Ledger, plan: Plan, pins: Pins, now: str) -> tuple[str | None, tuple[str, ...]]:
     """Merge the change with a base that moved: the tree, if the patch applies and no file was touched by both sides."""
     repo = ledger.repo
     ours = {change.path for change in git.numstat(repo, pins.base, pins.head)}
     theirs = {change.path for change in git.numstat(repo, pins.base, now)}
-    tree, conflicts = git.merge_tree(repo, now, pins.head)
-    overlap = tuple(sorted((ours & theirs) | set(conflicts)))
-    return (tree, ()) if tree is not None and not overlap else (None, overlap)
+    tree, conflicts = _merge(ledger, plan, pins, now)
+    overlap = tuple(sorted((ours & theirs) | {git.label(path) for path in conflicts}))
+    return (None, overlap) if overlap else (tree, ())
 
 
-def _still_holds(ledger: Ledger, plan: Plan, commit: str, leg: str) -> bool:
-    """Run acceptance's commands again on the merged tree: nobody accepted that one."""
+def _merge(ledger: Ledger, plan: Plan, pins: Pins, now: str) -> tuple[str, tuple[str, ...]]:
+    """Merge what was accepted with a branch: the tree, and the paths that conflict, which have git's markers in them.
+
+    A branch that does not hold the run's base (it was rewound, or `--into` names another one) gets the change alone
+    and nothing that lies between, as by a cherry-pick. A merge commit says that all of it came along, so there it does.
+    """
+    repo, ours, theirs = ledger.repo, now, pins.head
+    if plan.ship.method != "merge-commit" and not git.ancestor(repo, pins.base, now):
+        root = git.commit_tree(repo, git.tree(repo, pins.base), [], "the base\n", git.NOBODY)
+        sides = (git.tree(repo, now), git.tree(repo, pins.head))
+        ours, theirs = (git.commit_tree(repo, tree, [root], "a side\n", git.NOBODY) for tree in sides)
+    tree, conflicts = git.merge_tree(repo, ours, theirs, marked=True)
+    return tree or "", conflicts
+
+
+def _still_holds(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], commit: str, *, leg: str, now: str) -> bool:
+    """Run acceptance's commands again on the tree merged with `now`: nobody accepted that one."""
     minutes = plan.phases[-1].minutes
     with weigh.checkout(ledger, plan, leg, commit, "merged") as folder:
         results, _ = weigh.criteria(plan, folder, minutes * 60)
         checked, _ = weigh.checks_in(plan, folder, minutes * 60)
     commanded = [result for result in results if result.by == "relay"]
-    return all(result.met for result in commanded) and all(check.exit == 0 for check in checked)
+    checked = weigh.against_base(ledger, plan, chain, checked, leg=leg, base=now, seconds=minutes * 60)
+    return all(result.met for result in commanded) and not any(check.newly_red for check in checked)
 
 
 def _rebase(
@@ -146,13 +162,17 @@ def _rebase(
     """Put the change onto the base that moved, and send it back: to the judges, or to the worker where it conflicts."""
     repo = ledger.repo
     leg = ledgers.next_leg_id(ledger, plan.run, "rebase")
-    tree, conflicts = git.merge_tree(repo, now, pins.head)
+    tree, conflicts = _merge(ledger, plan, pins, now)
     message = f"relay: {plan.run} on a base that moved\n\nRelay-Run: {plan.run}\nRelay-Leg: {leg}\n"
-    onto = now if tree is None else git.commit_tree(repo, tree, [now], message, git.identity(repo))
+    onto = git.commit_tree(repo, tree, [now], message, git.identity(repo))
     git.put_ref(repo, f"refs/relay/{plan.run}/{leg}", onto)
+    paths = ", ".join(f"`{path}`" for path in overlap[:10])
+    why = f"both sides changed {paths}" if overlap else "what held there no longer holds with it"
     effect = {"onto": now, "overlap": "\n".join(overlap)}
-    if tree is None:
-        effect["conflict"] = "\n".join(conflicts)
+    if conflicts:
+        why = f"the change conflicts with it in {paths}"
+        effect["conflict"] = "\n".join(git.label(path) for path in conflicts)
+    effect["why"] = f"the base moved, and {why}"
     moved = Pins(head=onto, base=now, tree=git.tree(repo, onto), receipt=pins.receipt)
     return acts.seal(
         ledger, plan, chain, "rebase", leg=leg, pins=moved, effect=effect, by="relay", round_=chain[-1].round

@@ -2,6 +2,7 @@
 
 import fnmatch
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,9 @@ from relay.terms import (
     Struct,
     Verdict,
 )
+
+MARKER = re.compile(rb"^(?:<{7}|>{7}) ", re.MULTILINE)
+"""How a side of a conflict begins or ends in a file that git merged."""
 
 REPRO_SECONDS = 300
 """How long a finding's repro may take; one that needs longer shows nothing."""
@@ -117,10 +121,20 @@ def strayed(plan: Plan, repo: Repository, receipt: Receipt) -> tuple[Check, str]
     output = (
         "the spec lets this run touch only: " + ", ".join(plan.may_touch) + "\nchanged besides:\n" + "\n".join(outside)
     )
-    digest = files.sha256(output.encode())
-    return Check(
-        by="relay", command="only files that the spec names", exit=1, seconds=0.0, output_sha256=digest
-    ), output
+    return _red("only files that the spec names", output)
+
+
+def unresolved(repo: Repository, chain: Sequence[Receipt], receipt: Receipt) -> tuple[Check, str] | None:
+    """Return a red check where a conflict, with which a moved base sent the work back, still has its markers."""
+    rebase = next((sealed for sealed in reversed(chain) if sealed.act == "rebase"), None)
+    paths = (rebase.effect or {}).get("conflict", "").splitlines() if rebase is not None else []
+    left = [path for path in paths if MARKER.search(git.blob(repo, receipt.head, path) or b"")]
+    return _red("no conflict marker is left", "conflict markers of git stand in:\n" + "\n".join(left)) if left else None
+
+
+def _red(what: str, output: str) -> tuple[Check, str]:
+    """Make the check of something that Relay looked at by itself, and what it saw."""
+    return Check(by="relay", command=what, exit=1, seconds=0.0, output_sha256=files.sha256(output.encode())), output
 
 
 def against_base(

@@ -24,8 +24,6 @@ LIMIT: Final = 4 << 20
 """The largest reply that is read, in bytes."""
 NOT_INSTALLED: Final = frozenset({126, 127})
 """How a shell, `env` and `proc.run` say that a program cannot be run, or is not there (pitfalls row 9)."""
-SHOWN: Final = 600
-"""How many characters of a program's last output stand in a problem."""
 WHY: Final = 4000
 """How many of them stand in a finding."""
 
@@ -79,14 +77,14 @@ def _cut(ask: Ask, ended_by: Literal["timeout", "idle", "output"]) -> Taken:
 
 def _failed(ask: Ask, ended: proc.Ended) -> Taken:
     """Tell a program that is not there from one that failed, and from a judge whose exit code says no."""
-    name, end = _name(ask.agent), _last(ended.text, SHOWN)
+    name = _name(ask.agent)
     if ended.code in NOT_INSTALLED:
-        return _unable(ask, f"agent not installed: `{name}` exited {ended.code}{end}")
+        return _unable(ask, f"agent not installed: `{name}` exited {ended.code}")
     killed = _signal(ended.code)
     if ask.kind == "judge" and ask.agent.reply == "exit" and not killed:
         return _finding(ask, ended)
     how = f"ended by {killed}" if killed else f"exited {ended.code}"
-    return Taken(ended_by="crash" if ask.kind == "work" else "no-reply", problem=f"`{name}` {how}{end}")
+    return Taken(ended_by="crash" if ask.kind == "work" else "no-reply", problem=f"`{name}` {how}")
 
 
 def _read(ask: Ask) -> Taken:
@@ -174,9 +172,3 @@ def _signal(code: int) -> str:
 
 def _name(agent: Agent) -> str:
     return agent.command[0] if agent.command else ""
-
-
-def _last(text: str, size: int) -> str:
-    """Return the end of an output, to stand after a sentence."""
-    end = text.strip()[-size:]
-    return f": {end}" if end else ""

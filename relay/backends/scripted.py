@@ -34,8 +34,6 @@ from relay.terms import Agent, Ask, EndedBy, Limits, Struct, Taken
 by_hand = False
 REPLIES: Final = frozenset({"reply", "handover"})
 """The endings that carry a reply."""
-SHOWN: Final = 600
-"""How many characters of a failing command's output stand in a problem."""
 
 
 class Edit(Struct, frozen=True, kw_only=True):
@@ -100,8 +98,7 @@ def _play(turn: Turn, ask: Ask, sink: Sink, spawned: Spawned) -> Taken | None:
         if ended.ended != "exit":
             return Taken(ended_by=ended.ended, problem=f"`{command}` ended by {ended.ended}")
         if ended.code != 0:
-            end = ended.text.strip()[-SHOWN:]
-            return Taken(ended_by="crash", problem=f"`{command}` exited {ended.code}" + (f": {end}" if end else ""))
+            return Taken(ended_by="crash", problem=f"`{command}` exited {ended.code}")
     return _sleep(turn.sleep, deadline, sink)
 
 

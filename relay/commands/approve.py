@@ -27,29 +27,32 @@ def command(run: str | None, into: str | None, dry_run: bool) -> int:  # noqa: F
     wanted = common.run_or_only(here, run, "approve")
     plan = ledgers.read_plan(here, wanted)
     with lock.hold(here.run_lock(wanted), "relay approve", wanted, wait=10):
-        for sealed in salvage.seal_open(here, plan):
-            Teller.sealed(sealed)
+        if not dry_run:
+            for sealed in salvage.seal_open(here, plan):
+                Teller.sealed(sealed)
         chain = ledgers.receipts(here, wanted)
         step = rules.next_leg(plan, chain)
         if isinstance(step, rules.End) and step.outcome == "shipped":
             term.say(f"{wanted} has shipped already")
             return common.finish(here, wanted, step)
+        _refuse_unless_accepted(plan, step)
+        if dry_run:
+            return _shown(here, plan, into)
         if not isinstance(step, rules.ShipIt):
-            _refuse_unless_accepted(plan, step)
             acts.refuse_while_open(here, wanted)
-            if dry_run:
-                return _shown(here, plan, into)
             approval = ship.approve(here, plan, chain, into)
             Teller.sealed(approval)
             chain = ledgers.receipts(here, wanted)
             step = rules.ShipIt(approval=approval.leg)
         Teller.sealed(ship.ship(here, plan, chain, step.approval))
-    return common.finish(here, wanted, rules.next_leg(plan, ledgers.receipts(here, wanted)))
+    step = rules.next_leg(plan, ledgers.receipts(here, wanted))
+    code = common.finish(here, wanted, step)
+    return int(Exit.NOT_ACCEPTED) if isinstance(step, rules.Go) else code  # the base moved: it is to be judged again
 
 
 def _refuse_unless_accepted(plan: Plan, step: rules.Next) -> None:
     """Refuse what nothing accepted, and say what would make it so; a shipment that failed may be approved again."""
-    if isinstance(step, rules.Accepted) or (isinstance(step, rules.Human) and step.reason == "ship"):
+    if isinstance(step, rules.Accepted | rules.ShipIt) or (isinstance(step, rules.Human) and step.reason == "ship"):
         return
     code = common.code(step)
     raise RelayError(

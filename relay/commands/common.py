@@ -1,5 +1,7 @@
 """What every verb has: the way to a run, and how it is told where that stands."""
 
+import shlex
+from pathlib import Path
 from typing import Final
 
 from relay.commands.options import as_json, everywhere, folder
@@ -64,7 +66,12 @@ def code(step: rules.Next) -> Exit:
 
 
 def next_command(run: str, step: rules.Next) -> str:
-    """Say what to type next."""
+    """Say what to type next, in the folder where the person is."""
+    at = "" if folder() == Path() else f"-C {shlex.quote(str(folder()))} "
+    return _next(run, step).replace("relay ", f"relay {at}")
+
+
+def _next(run: str, step: rules.Next) -> str:
     match step:
         case rules.Accepted():
             return f"relay approve {run}    (or relay reject {run} --why TEXT)"

@@ -19,11 +19,11 @@ from typing import Final
 import click
 
 import relay
-from relay.commands import common
+from relay.commands import options
 from relay.errors import Exit, RelayError
 from relay.host import proc, repository, term
 from relay.record import ledger
-from relay.terms import Check, Limits, Proof
+from relay.terms import Limits, Proof, Receipt
 
 SPEC: Final = "tasks/several-parts.md"
 AGENTS: Final = ("atlas.toml", "borealis.toml")
@@ -43,14 +43,15 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.option(
     "--folder", "--keep", "folder_", metavar="DIR", help="Make it in DIR, new or empty; else in a temporary one."
 )
-@common.everywhere
+@options.everywhere
 def command(folder_: str | None) -> int:
     """See a whole relay: a bug, a fix that is subtly wrong, the review that shows it, a better fix, shipped.
 
     Two scripts play the agents of two vendors. No model is called.
     """
-    kept = click.get_current_context().meta.get(common.KEPT, {})
-    return run(common.folder() / folder_ if folder_ else None, [flag for name, flag in FLAGS.items() if kept.get(name)])
+    kept = click.get_current_context().meta.get(options.KEPT, {})
+    flags = [flag for name, flag in FLAGS.items() if kept.get(name)]
+    return run(options.folder() / folder_ if folder_ else None, flags)
 
 
 def run(folder: Path | None = None, flags: Sequence[str] = ()) -> int:
@@ -77,6 +78,8 @@ def run(folder: Path | None = None, flags: Sequence[str] = ()) -> int:
         code = _relay(place, project, *flags, "approve", runs[-1])
     if code != Exit.OK or not runs:
         term.say(f"\nThe demo ends here, since that exited {code}; all of it is kept in {place}")
+        if runs:
+            term.hint(f"{_start(project)} resume")
         return code or Exit.BUG
     term.event("demo", run=runs[-1], folder=str(place), project=str(project))
     if "--json" not in flags:
@@ -185,7 +188,7 @@ def _passed_on(child: subprocess.Popen[bytes]) -> Iterator[None]:
 def _explain(project: Path, run: str) -> None:
     """Say from the receipts what came of each finding, and what a person is asked now."""
     chain = ledger.receipts(ledger.at(repository.discover(project)), run)
-    term.say(f"\n{chain[0].leg} passed {_counted(chain[0].checks)}. What the reviewer said was looked at, too:")
+    term.say(f"\n{chain[0].leg} passed {_passed(chain[0])}. What the reviewer said was looked at, too:")
     for sealed in chain:
         for finding in sealed.findings:
             where = f"{sealed.leg}, {finding.severity} at {finding.path}:{finding.line}"
@@ -193,10 +196,10 @@ def _explain(project: Path, run: str) -> None:
     term.say("Accepted is not shipped: that takes a person's word, given here for you.")
 
 
-def _counted(checks: Sequence[Check]) -> str:
-    """Count the checks that were green."""
-    green = sum(check.exit == 0 for check in checks)
-    return f"{green} of the {len(checks)} commands that Relay ran"
+def _passed(sealed: Receipt) -> str:
+    """Count what Relay ran by itself after a leg, and what of it was green."""
+    exits = [check.exit for check in sealed.checks] + [one.exit for one in sealed.criteria if one.by == "relay"]
+    return f"{exits.count(0)} of the {len(exits)} commands that Relay ran"
 
 
 def _show(project: Path, run: str) -> None:
@@ -228,7 +231,7 @@ def _folders(folder: Path) -> Iterator[tuple[Path, list[str]]]:
 
 def _next(place: Path, project: Path, run: str) -> None:
     """Say what to type next."""
-    start = f"{_typed()} -C {shlex.quote(str(project))}"
+    start = _start(project)
     term.say(f"\nNo model was called. All of this is in {place}; look around:")
     rows = (
         (f"{start} trace {run}", "how it came to be, from receipts alone"),
@@ -239,6 +242,11 @@ def _next(place: Path, project: Path, run: str) -> None:
     )
     for command, why in rows:
         term.data(f"  {command}\n      {term.style(why, 'dim')}")
+
+
+def _start(project: Path) -> str:
+    """Return how a command for the project begins, as this person can type it."""
+    return f"{_typed()} -C {shlex.quote(str(project))}"
 
 
 def _typed() -> str:

@@ -57,7 +57,7 @@ def _reader() -> Iterator[Callable[[], bool]]:
     try:
         copy = os.dup(1)  # stays the pipe even when the terminal has given up on stdout
     except OSError:
-        yield lambda: bool(clock.pause(PAUSE))
+        yield _pause
         return
     poll = select.poll()
     poll.register(copy, 0)  # an error or a hang-up is reported unasked
@@ -65,3 +65,8 @@ def _reader() -> Iterator[Callable[[], bool]]:
         yield lambda: bool(poll.poll(PAUSE * 1000))
     finally:
         os.close(copy)
+
+
+def _pause() -> bool:
+    clock.pause(PAUSE)
+    return False

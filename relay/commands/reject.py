@@ -1,12 +1,16 @@
 """`relay reject RUN --why TEXT`: send it back with a reason, or close it."""
 
+from collections.abc import Sequence
+
 import click
 
 from relay.commands import common
 from relay.errors import RelayError
 from relay.host import term
 from relay.record import ledger as ledgers
+from relay.rules import history
 from relay.rules import plan as rules
+from relay.terms import Plan, Receipt
 
 
 @click.command("reject")
@@ -32,7 +36,7 @@ def command(run: str, why: str, close: bool) -> int:  # noqa: FBT001 - an option
             raise RelayError(
                 f"run `{wanted}` is {step.outcome}: it cannot be rejected any more", hint=f"relay trace {wanted}"
             )
-        effect = {"close": "yes"} if close else {"back_to": rules.back_to(plan, plan.phases[-1])}
+        effect = {"close": "yes"} if close else {"back_to": _worker(plan, chain)}
         acts.seal(here, plan, chain, "reject", why=why, effect=effect)
     if close:
         term.say(f"{wanted}: not accepted, closed")
@@ -40,3 +44,10 @@ def command(run: str, why: str, close: bool) -> int:  # noqa: FBT001 - an option
     term.say(f"{wanted}: sent back to `{effect['back_to']}`")
     term.hint(f"relay resume {wanted}")
     return 0
+
+
+def _worker(plan: Plan, chain: Sequence[Receipt]) -> str:
+    """Name the phase that mends what was rejected: the newest leg's own, or the one its judge sends back to."""
+    newest = history.last_leg(chain)
+    phase = plan.phase(newest.phase or "") if newest is not None else plan.phases[0]
+    return rules.back_to(plan, phase) if phase.kind == "judge" else phase.name

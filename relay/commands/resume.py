@@ -27,13 +27,13 @@ def command(run: str | None, rounds: int | None, minutes: float | None, usd: flo
     plan = ledgers.read_plan(here, wanted)
     if until is not None and until not in {phase.name for phase in plan.phases}:
         raise RelayError(f"--until names no phase of this run: `{until}`", hint=", ".join(p.name for p in plan.phases))
-    extension = {"rounds": rounds, "minutes": minutes, "usd": usd}
-    if any(extension.values()):
-        _extend(here, wanted, {name: str(value) for name, value in extension.items() if value})
     stands = common.outcome(here, wanted)
     if stands in {"shipped", "proposed", "not-accepted"}:
         term.say(f"{wanted} is {stands}: there is nothing to resume")
         return int(common.code(rules.next_leg(plan, ledgers.receipts(here, wanted))))
+    extension = {"rounds": rounds, "minutes": minutes, "usd": usd}
+    if any(extension.values()):
+        _extend(here, wanted, {name: str(value) for name, value in extension.items() if value})
     term.say(f"resuming {term.style(wanted, 'bold')}: {plan.title}")
     step = runner.drive(here, wanted, runner.Order(by_hand=True, until=until), Teller())
     return common.finish(here, wanted, step)

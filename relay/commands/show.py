@@ -10,6 +10,7 @@ from relay.record.ledger import Ledger
 from relay.report import items, pick
 from relay.report import run as runs
 from relay.report.run import Glance
+from relay.telling import coloured
 
 
 @click.command("show")
@@ -99,10 +100,10 @@ def _run(here: Ledger, seen: Glance) -> int:
             folder=str(here.folder(plan.run)),
         )
         return 0
-    colour = {"accepted": "green", "shipped": "green", "needs-human": "red"}.get(seen.outcome.partition(" ")[0], "yellow")
     branch = plan.base_ref.removeprefix("refs/heads/") or "a detached HEAD"
     term.data(f"{term.style(plan.run, 'bold')}  {plan.title}")
-    term.data(f"{term.style(seen.outcome, colour)}{' (held)' * seen.held}, base {branch} at {seen.base[:12]}, head {seen.head[:12]}")
+    stands = coloured(seen.outcome) + " (held)" * seen.held
+    term.data(f"{stands}, base {branch} at {seen.base[:12]}, head {seen.head[:12]}")
     if seen.rows:
         term.data("")
         term.table(map(msgspec.structs.astuple, seen.rows), runs.Row.__struct_fields__)

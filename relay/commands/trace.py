@@ -18,7 +18,7 @@ def command(run: str | None) -> int:
     wanted = pick.run(here, run)
     if common.as_json():
         for sealed in ledgers.receipts(here, wanted):
-            term.event("receipt", **msgspec.to_builtins(sealed))
+            term.event("receipt", run=wanted, leg=sealed.leg, receipt=msgspec.to_builtins(sealed))
         return 0
     for line in trace.tell(here, wanted):
         term.data(line)

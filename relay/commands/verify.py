@@ -1,4 +1,4 @@
-"""`relay verify [RUN]`: is a run still what its receipts say?"""
+"""`relay verify [RUN]`: whether a run still is what its receipts say."""
 
 import click
 
@@ -6,6 +6,7 @@ from relay.commands import common
 from relay.errors import Exit
 from relay.host import term
 from relay.report import pick, verify
+from relay.report import run as runs
 
 
 @click.command("verify")
@@ -24,9 +25,9 @@ def command(run: str | None) -> int:
     for leg in found.unsealed:
         term.say(f"{leg} was begun and is not sealed: it is in progress, or `relay resume {wanted}` seals it")
     if found.faults:
-        count = len(found.faults)
-        term.say(f"{wanted}: {term.style(f'{count} fault' + 's' * (count != 1), 'red')}")
+        term.say(f"{wanted}: {term.style(runs.count(len(found.faults), 'fault'), 'red')}")
         term.hint(f"restore the files from a backup; a lost note: relay note rebuild {wanted}/LEG")
         return int(Exit.GATE)
-    term.say(f"{wanted}: {term.style('whole', 'green')}, {found.receipts} receipts and {found.notes} notes")
+    held = f"{runs.count(found.receipts, 'receipt')} and {runs.count(found.notes, 'note')}"
+    term.say(f"{wanted}: {term.style('whole', 'green')}, {held}")
     return 0

@@ -20,12 +20,11 @@ from functools import cache
 from typing import Any, Final
 
 from relay.errors import Exit, RelayError
-from relay.host import clock, gitenv, patch
+from relay.host import clock, gitenv, patch, signals
 from relay.host.gitenv import Config
 from relay.host.repository import Repository
 from relay.terms import Change, Struct
 
-_ENDING: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _DIFF: Final = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
 _WAITS: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds between tries while another git holds a lock: about six in all (pitfalls rows 29, 42, 117)."""
@@ -98,19 +97,16 @@ def _once(args: tuple[str, ...], stdin: bytes, ours: dict[str, str], limit: floa
     command = [*remove, gitenv.program(), *args]
     how = {"istream": subprocess.PIPE, "as_process": True, "shell": False, "env": ours, "start_new_session": True}
     layer, child = _layer(), None
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # so that none comes before `child` has a value
     try:
-        try:
+        with signals.held():
             running = layer.execute(command, **how)
             child = running.proc  # `running` stays named: GitPython ends the process when it goes
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         out, err = child.communicate(stdin, timeout=limit)
     except BaseException as error:
-        if child is not None:
-            with suppress(ProcessLookupError):
+        with signals.held(), suppress(ProcessLookupError):
+            if child is not None:
                 os.killpg(child.pid, signal.SIGKILL)
-            child.communicate()
+                child.communicate()
         if isinstance(error, subprocess.TimeoutExpired):
             raise RelayError(
                 f"git `{gitenv.verb(args)}` took longer than {limit:g} s and was ended", exit_code=Exit.HUMAN
@@ -261,15 +257,19 @@ def merge_base(repo: Repository, a: str, b: str) -> str | None:
     return _line(run(repo, "merge-base", _plain(a), _plain(b), ok=(0, 1))) or None
 
 
-def merge_tree(repo: Repository, ours: str, theirs: str) -> tuple[str | None, tuple[str, ...]]:
-    """Merge two commits without any checkout; return the tree, or None and the conflicting paths (row 31)."""
+def merge_tree(repo: Repository, ours: str, theirs: str, *, marked: bool = False) -> tuple[str | None, tuple[str, ...]]:
+    """Merge two commits without any checkout; return the tree, or None and the conflicting paths (row 31).
+
+    With `marked` a conflict has a tree as well, with git's markers in its files.
+    """
     answer = call(
         repo, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", _plain(ours), _plain(theirs)
     )
     if answer.code not in {0, 1}:
         raise failed(answer, "merge-tree")
     tree_id, *conflicts = (part for part in answer.out.split(b"\0") if part.strip())
-    return (_line(tree_id), ()) if answer.code == 0 else (None, tuple(os.fsdecode(path) for path in conflicts))
+    found = tuple(os.fsdecode(path) for path in conflicts) if answer.code else ()
+    return (_line(tree_id) if marked or not answer.code else None), found
 
 
 def diff(repo: Repository, a: str, b: str) -> bytes:

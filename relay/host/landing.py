@@ -20,7 +20,11 @@ def land(repo: Repository, ref: str, commit: str, old: str) -> str:
         except RelayError as error:
             return error.message
         return ""
+    if not folder.is_dir():
+        return f"`{folder}` had `{ref.removeprefix('refs/heads/')}` checked out and is gone: git worktree prune"
     there = repository.discover(folder)
+    if there.top is None:
+        return f"`{ref.removeprefix('refs/heads/')}` is checked out away from `{folder}`: approve it from that checkout"
     answer = git.call(
         there,
         "-C",
@@ -43,12 +47,11 @@ def land(repo: Repository, ref: str, commit: str, old: str) -> str:
 
 def checked_out_at(repo: Repository, ref: str) -> Path | None:
     """Return the folder of the worktree that has a branch checked out."""
-    folder: Path | None = None
-    for line in git.run(repo, "worktree", "list", "--porcelain", "-z").decode("utf-8", "surrogateescape").split("\0"):
-        if line.startswith("worktree "):
-            folder = Path(line.removeprefix("worktree "))
-        elif line == f"branch {ref}":
-            return folder
-        elif line == "bare":
-            folder = None
+    listed = git.run(repo, "worktree", "list", "--porcelain", "-z").decode("utf-8", "surrogateescape")
+    for number, entry in enumerate(listed.split("\0\0")):
+        lines = entry.split("\0")
+        if f"branch {ref}" in lines:
+            folder = Path(lines[0].removeprefix("worktree "))
+            # git guesses the main one from where its git directory is, which is wrong where a `.git` file leads there
+            return folder if number else repo.main_top or folder
     return None

@@ -35,7 +35,7 @@ class Known:
     baseline: Mapping[str, str]
     modules: frozenset[str]
     installed: frozenset[str]
-    put: tuple[str, ...]
+    put: frozenset[str]
     merging: bool
 
 
@@ -47,7 +47,7 @@ def known(here: touched.View, git_dir: Path, baseline: Mapping[str, str]) -> Kno
         baseline=baseline,
         modules=frozenset(os.fsdecode(path) for mode, _, path in tracked if mode.startswith(b"160000")),
         installed=frozenset(filter(None, (names.unwanted(os.fsdecode(path)) for _, _, path in tracked))),
-        put=tuple(provision.recall(git_dir, provision.PUT)),
+        put=frozenset(provision.recall(git_dir, provision.PUT)),
         merging=any(os.path.lexists(git_dir / name) for name in _UNFINISHED),
     )
 
@@ -64,7 +64,7 @@ def hidden(known: Known) -> dict[str, str]:
     """Return what is ignored since the agent began and looks like source: tests would see it, the commit would not."""
     found = {}
     for path in known.here.ignored():
-        if git.label(path) not in known.baseline and not _put(known, path):
+        if git.label(path) not in known.baseline and path not in known.put:
             inside = path if not path.endswith("/") else next(filter(names.source, _inside(known.here.top, path)), "")
             if inside and names.source(inside):
                 found[path] = "ignored, but looks like source"
@@ -81,10 +81,6 @@ def _inside(top: Path, folder: str) -> Iterator[str]:
             return
 
 
-def _put(known: Known, path: str) -> bool:
-    return any(path.rstrip("/") == name or path.startswith(f"{name}/") for name in known.put)
-
-
 def why(known: Known, path: str, *, new: bool) -> tuple[str, str]:
     """Return the path to name and why it is refused; an empty reason when it may be committed."""
     unwanted = names.unwanted(path) if new else ""
@@ -92,7 +88,7 @@ def why(known: Known, path: str, *, new: bool) -> tuple[str, str]:
         return unwanted, "installed or cached, and not ignored"
     reasons = (
         (known.merging and _conflicted(known.here.top, path), "holds conflict markers of an unfinished merge"),
-        (_put(known, path), "put there by the set-up"),
+        (path in known.put, "put there by the set-up"),
         (path.endswith("/"), "an embedded repository"),
         (path in known.modules and (known.here.top / path).is_dir(), "a submodule at another commit"),
         (new and names.secret(path), "looks like a secret"),

@@ -64,7 +64,6 @@ def lease(repo: Repository, path: Path, commit: str, reason: str) -> Lease:
         git.run(repo, *add, env=env, config=found.off, timeout=_LONG)
         made = _made(repo, path)
         _whole(repo, made, commit, found)
-        _unsparse(repo, made)
         shutil.copy2(made.git_dir / "index", made.git_dir / touched.PRISTINE)  # last: its presence says "complete"
     except BaseException:
         _drop(repo, path)
@@ -108,13 +107,6 @@ def _whole(repo: Repository, made: Lease, commit: str, found: drivers.Drivers) -
     missing = git.run(repo, "-C", str(made.path), "ls-files", "-z", "-d", env=env, config=found.off)
     if at != git.resolve(repo, commit) or staged.code or missing:
         raise RelayError(f"the worktree `{made.path}` does not hold `{commit}` as a whole", exit_code=Exit.HUMAN)
-
-
-def _unsparse(repo: Repository, made: Lease) -> None:
-    """Give the leg all files for good: git copies the user's sparse checkout into a new worktree (pitfalls row 65)."""
-    private = made.git_dir / "config.worktree"
-    if private.exists():
-        git.run(repo, "config", "--file", str(private), "core.sparseCheckout", "false")
 
 
 def intact(repo: Repository, lease: Lease) -> str:

@@ -137,16 +137,23 @@ def _handed(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: Go) -> dic
     """Return what earlier legs and people hand over; a judge gets the diff that Relay made from two full ids."""
     phase = plan.phase(go.phase)
     judges = phase.kind == "judge"
-    known = known_findings(ledger, chain, phase.name) if judges else _blocking(ledger, plan, chain)
+    known = _standing(ledger, chain, phase.name) if judges else _blocking(ledger, plan, chain)
     patch = git.diff(ledger.repo, go.base, go.start) if judges else b""
     return {
         "notes": _notes(ledger, plan, chain, go, phase),
-        "document": _document(ledger, plan, chain, go),
+        "document": document(ledger, plan, chain, go),
         "diff": patch.decode("utf-8", "replace"),
         "changed": msgspec.to_builtins(git.numstat(ledger.repo, go.base, go.start)) if judges else [],
         "findings": msgspec.to_builtins(known),
         "questions": questions(ledger, chain),
     }
+
+
+def _standing(ledger: Ledger, chain: Sequence[Receipt], phase: str) -> tuple[findings.Known, ...]:
+    """Return what a judge named in its last verdict; what it no longer named there is settled."""
+    verdicts = [sealed for sealed in chain if sealed.phase == phase and sealed.verdict in {"approve", "revise"}]
+    wanted = {finding.id for finding in verdicts[-1].findings} if verdicts else set()
+    return tuple(item for item in known_findings(ledger, chain, phase) if item.id in wanted)
 
 
 def _blocking(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> tuple[findings.Known, ...]:
@@ -172,15 +179,20 @@ def _notes(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: Go, phase: 
     return texts
 
 
-def _document(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: Go) -> str:
-    """Return the document of the newest leg that is read and made one: a plan, for instance."""
+def document(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: Go) -> str:
+    """Return the document of the newest leg that is read and made one: a plan, for instance.
+
+    Raises `RelayError` (exit 6) where it is missing or another one than its receipt names by hash.
+    """
     for sealed in reversed(chain):
         if (sealed.leg in go.reads or sealed.phase == go.phase) and sealed.document_sha256:
             path = ledger.leg(plan.run, sealed.leg) / "document.md"
-            data = files.read(path)
+            data = files.read(path) if path.exists() else b""
             if files.sha256(data) != sealed.document_sha256:
                 raise RelayError(
-                    f"the document is not the one its receipt names by hash: `{path}`", exit_code=Exit.GATE
+                    f"gate refused: the document is not the one its receipt names by hash: `{path}`",
+                    hint=f"restore the file: its text is `document` in `{path.with_name('reply.json')}`",
+                    exit_code=Exit.GATE,
                 )
             return data.decode("utf-8", "replace")
     return ""

@@ -68,7 +68,10 @@ def at(repo: Repository) -> Ledger:
 
 
 def prepare(ledger: Ledger) -> None:
-    """Make the ledger's folder, or refuse one of an unknown format."""
+    """Make the ledger's folder, or refuse one of an unknown format, or at a path that no receipt could name."""
+    for folder in (ledger.root, files.state_home()):
+        if any("\ud800" <= letter <= "\udfff" for letter in str(folder)):
+            raise RelayError(f"the path `{folder}` is not UTF-8, and receipts are", hint="move it to a path that is")
     path = ledger.root / "format"
     try:
         found = files.read(path).decode("utf-8", "replace").strip()
@@ -109,11 +112,22 @@ def find(ledger: Ledger, wanted: str) -> str:
 def create(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes]) -> Plan:
     """Make a run's folder under a temporary name and rename it: it exists whole or not at all.
 
-    A run id that is taken gets `-2`, `-3` and so on; the plan that was written is returned.
+    The caller holds the repository's lock. A run id that is taken gets `-2`, `-3` and so on; the plan that was
+    written is returned.
     """
     prepare(ledger)
     parent = ledger.root / "runs"
+    for abandoned in parent.glob(".new-*"):  # whoever made it was killed, for the repository's lock is ours
+        files.remove_tree(abandoned)
     draft = parent / f".new-{os.urandom(6).hex()}"
+    try:
+        return _made(ledger, plan, frozen, draft)
+    finally:
+        files.remove_tree(draft)
+
+
+def _made(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes], draft: Path) -> Plan:
+    """Fill the draft of a run and give it the run's name, or the next one that is free."""
     (draft / "legs").mkdir(parents=True)
     for name, data in frozen.items():
         (draft / name).parent.mkdir(parents=True, exist_ok=True)
@@ -127,12 +141,11 @@ def create(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes]) -> Plan:
             draft.rename(ledger.folder(plan.run))
         except OSError as error:
             if not ledger.folder(plan.run).exists():
-                files.remove_tree(draft)
                 raise RelayError(f"cannot make the run's folder: {error}", exit_code=Exit.HUMAN) from None
             count += 1
             plan = plan_file.renamed(plan, f"{wanted}-{count}")
         else:
-            files.sync_folder(parent)
+            files.sync_folder(draft.parent)
             return plan
 
 
@@ -147,7 +160,8 @@ def _plan_and_hash(ledger: Ledger, run: str) -> tuple[Plan, str]:
     try:
         data = files.read(path)
     except FileNotFoundError:
-        raise RelayError(f"run `{run}` has no plan: `{path}` is missing", exit_code=Exit.GATE) from None
+        text, hint = f"run `{run}` has no plan: `{path}` is missing", "restore it, or start anew with `relay run`"
+        raise RelayError(text, hint=hint, exit_code=Exit.GATE) from None
     plan = plan_file.decode(data, str(path))
     for name, expected in plan.files.items():
         try:

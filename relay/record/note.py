@@ -5,11 +5,12 @@ the receipt, while everything an agent said is marked as a claim.
 """
 
 import json
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeVar
 
 from relay.rules import plan as rules
-from relay.terms import SCHEMA, Finding, JudgeReply, Must, Plan, Receipt, Reply, WorkReply
+from relay.terms import SCHEMA, Check, ClaimedFinding, Finding, JudgeReply, Must, Plan, Receipt, Reply, WorkReply
 
 Item = TypeVar("Item")
 
@@ -20,6 +21,9 @@ PATHS: Final = 40
 """How many changed paths a note lists; git knows the others."""
 
 SECTIONS: Final = ("Boundary", "Recovery steps", "Completed", "Decisions", "Must", "Risks", "To do")
+
+COMMIT: Final = re.compile(r"\b(?:[0-9a-f]{40}|[0-9a-f]{64})\b")
+"""A full commit id: a value that can drift, so it stands in no text that crosses (rule 8)."""
 
 MAY: Final = {
     "implement": (
@@ -45,7 +49,7 @@ def render(
     `musts` are the reasons of people who rejected, copied unchanged. `withhold` leaves sections of claims out, for a
     receiver that must not read them: `claims` drops the agent's own account of its success.
     """
-    for limit in (1500, 700, 300, 120, 40):
+    for limit in (1500, 700, 300, 120, 40, 20):
         text = _render(plan, chain, reply, musts, withhold, limit)
         if len(text) <= BUDGET:
             break
@@ -62,17 +66,18 @@ def _render(
 ) -> str:
     """Write the note with each piece of an agent's text cut to `limit` characters."""
     receipt = chain[-1]
-    step = rules.next_leg(plan, chain)
-    to = step.phase if isinstance(step, rules.Go) else "a person"
-    boundary = plan.phase(to).boundary if isinstance(step, rules.Go) else "verify-only"
+    step, phase = rules.next_leg(plan, chain), rules.receiver(plan, chain)
+    boundary = plan.phase(phase).boundary if phase else "verify-only"
+    person = "" if isinstance(step, rules.Go | rules.Wait) else "a person"
+    to = ", then ".join(filter(None, (person, phase)))
     cut = _Cutter(limit)
     parts = {
         "Boundary": [MAY[boundary]],
         "Recovery steps": _recovery(plan, receipt),
         "Completed": _completed(receipt, reply, withhold, cut),
         "Decisions": _decisions(reply, cut),
-        "Must": [_must(must) for must in plan.must] + [f"- {reason}" for reason in musts],
-        "Risks": [f"- {cut(risk)}" for risk in cut.few(reply.risks)] if isinstance(reply, WorkReply) else [],
+        "Must": [_must(must) for must in plan.must] + [_indented(reason) for reason in musts],
+        "Risks": cut.few(reply.risks, lambda risk: f"- {cut(risk)}") if isinstance(reply, WorkReply) else [],
         "To do": _todo(plan, receipt, reply, cut),
     }
     body = "".join(f"## {name}\n\n{chr(10).join(parts[name]) or 'nothing'}\n\n" for name in SECTIONS)
@@ -80,21 +85,27 @@ def _render(
 
 
 class _Cutter:
-    """Cuts an agent's text to a length and a list to a number of items, and says so where it did."""
+    """Cuts text to a length and a list to a number of items, and says so where it did.
+
+    All text but that of musts goes through here: an agent also chooses the names of files. What comes out is one
+    line without a full commit id, so that nothing in it can begin a section, and nothing in it drifts.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
 
     def __call__(self, text: str) -> str:
         """Fold one piece of text into one line and cut it."""
-        line = " ".join(text.split())
+        line = COMMIT.sub(lambda found: f"<pending: git rev-parse {found[0][:12]}>", " ".join(text.split()))
         if len(line) <= self.limit:
             return line
-        return f"{line[: self.limit]} [cut: {len(line) - self.limit} more characters in reply.json]"
+        return f"{line[: self.limit]} [cut: {len(line) - self.limit} more characters]"
 
-    def few(self, items: Sequence[Item]) -> Sequence[Item]:
-        """Keep the first items of a list, more of them the longer a piece may be."""
-        return items[: max(5, self.limit // 25)]
+    def few(self, items: Sequence[Item], line: Callable[[Item], str]) -> list[str]:
+        """Write the first items of a list, a line each; the longer a piece may be, the more of them."""
+        most = max(4, self.limit // 25)
+        left = len(items) - most
+        return [line(item) for item in items[:most]] + [f"- [cut: {left} more of these]"] * (left > 0)
 
 
 def _front(plan: Plan, receipt: Receipt, to: str, boundary: str) -> str:
@@ -137,7 +148,7 @@ def _quoted(text: str) -> str:
 def _recovery(plan: Plan, receipt: Receipt) -> list[str]:
     """List the commands that establish the present state; Relay runs them for the receiver and shows their output."""
     own = ["git rev-parse HEAD", "git status --short", f"git log --oneline -3 {receipt.start[:12]}..HEAD"]
-    return ["Run these before believing anything below.", "", *(f"- `{command}`" for command in [*own, *plan.recovery])]
+    return ["Run these before believing anything below.", "", *(_indented(f"`{command}`") for command in [*own, *plan.recovery])]
 
 
 def _completed(receipt: Receipt, reply: Reply | None, withhold: Collection[str], cut: _Cutter) -> list[str]:
@@ -145,27 +156,32 @@ def _completed(receipt: Receipt, reply: Reply | None, withhold: Collection[str],
     lines = ["The version history is the source of truth; what follows `claim:` is the agent's word, not a fact.", ""]
     if receipt.ended_by != "reply":
         lines.append(f"- this leg ended by `{receipt.ended_by}`; nothing in it is verified")
-        if receipt.problem:
-            lines.append(f"- {cut(receipt.problem)}")
-    lines += [
-        f"- changed: `{change.path}` {_counted(change.added, change.removed)}" for change in receipt.changed[:PATHS]
-    ]
-    if len(receipt.changed) > PATHS:
-        lines.append(f"- and {len(receipt.changed) - PATHS} more paths: `git diff --stat {receipt.start[:12]}..HEAD`")
-    lines += [f"- not carried: `{item.path}` ({item.why})" for item in receipt.refused]
-    for check in receipt.checks:
-        red = "" if check.exit == 0 else " (red at the base too)" if not check.newly_red else " (newly red)"
-        lines.append(f"- check: `{check.command}` exited {check.exit}{red}")
-    lines += [
-        f"- criterion {result.id}: {'met' if result.met else 'not met'}, by {result.by}" for result in receipt.criteria
-    ]
+    if receipt.problem:
+        lines.append(f"- {cut(receipt.problem)}")
+    lines += cut.few(
+        receipt.changed, lambda change: f"- changed: `{cut(change.path)}` {_counted(change.added, change.removed)}"
+    )
+    lines += cut.few(receipt.refused, lambda item: f"- not carried: `{cut(item.path)}` ({cut(item.why)})")
+    lines += cut.few(receipt.checks, lambda check: f"- check: `{cut(check.command)}` exited {check.exit}{_red(check)}")
+    lines += cut.few(
+        receipt.criteria,
+        lambda result: f"- criterion {result.id}: {'met' if result.met else 'not met'}, by {result.by}",
+    )
     if receipt.verdict:
         lines.append(f"- verdict: {receipt.verdict} (claimed: {receipt.claimed_verdict or 'none'})")
-    if reply is not None and reply.summary and "claims" not in withhold:
-        lines.append(f"- claim: {cut(reply.summary)}")
-    if isinstance(reply, WorkReply) and "claims" not in withhold:
-        lines += [f"- claim: {cut(claim.criterion)}; to check: {cut(claim.how)}" for claim in cut.few(reply.claims)]
+    if reply is None or "claims" in withhold:
+        return lines
+    lines += [f"- claim: {cut(reply.summary)}"] * bool(reply.summary.strip())
+    if isinstance(reply, WorkReply):
+        lines += cut.few(reply.claims, lambda claim: f"- claim: {cut(claim.criterion)}; to check: {cut(claim.how)}")
     return lines
+
+
+def _red(check: Check) -> str:
+    """Say what a failed check means."""
+    if check.exit == 0:
+        return ""
+    return " (newly red)" if check.newly_red else " (red at the base too)"
 
 
 def _counted(added: int, removed: int) -> str:
@@ -177,8 +193,8 @@ def _decisions(reply: Reply | None, cut: _Cutter) -> list[str]:
     """List what was decided and what was dropped, with the reasons: a handoff that loses them loses the work."""
     if not isinstance(reply, WorkReply):
         return []
-    taken = [f"- {cut(reason.what)}: {cut(reason.why)}" for reason in cut.few(reply.decisions)]
-    return taken + [f"- dropped: {cut(reason.what)}: {cut(reason.why)}" for reason in cut.few(reply.dropped)]
+    taken = cut.few(reply.decisions, lambda reason: f"- {cut(reason.what)}: {cut(reason.why)}")
+    return taken + cut.few(reply.dropped, lambda reason: f"- dropped: {cut(reason.what)}: {cut(reason.why)}")
 
 
 def _must(must: Must) -> str:
@@ -188,35 +204,38 @@ def _must(must: Must) -> str:
         for name in ("prerequisite", "authority", "fallback", "consequence")
         if (value := getattr(must, name))
     ]
-    return f"- {must.must}" + (f" ({'; '.join(extras)})" if extras else "")
+    return _indented(must.must + (f" ({'; '.join(extras)})" if extras else ""))
+
+
+def _indented(text: str) -> str:
+    """Make one item of a list out of text that may have several lines, so that none of them begins a section."""
+    return "- " + "\n  ".join(text.strip().splitlines())
 
 
 def _todo(plan: Plan, receipt: Receipt, reply: Reply | None, cut: _Cutter) -> list[str]:
     """List what is left: findings that block first, then advice, unmet criteria, and what the agent left."""
     lines: list[str] = []
     if isinstance(reply, JudgeReply):
-        pairs = list(zip(receipt.findings, reply.findings, strict=False))
-        for finding, claim in sorted(pairs, key=lambda pair: not pair[0].blocks):
-            lines.append(f"- {_labelled(finding)} {cut(claim.title)}: {cut(claim.why)}")
-            if claim.quote:
-                lines.append(f"  quote: `{cut(claim.quote)}`")
-            if claim.repro is not None:
-                lines.append(f"  repro: `{cut(claim.repro.command)}`")
+        pairs = sorted(zip(receipt.findings, reply.findings, strict=False), key=lambda pair: not pair[0].blocks)
+        lines += cut.few(pairs, lambda pair: _finding(*pair, cut))
     texts = {criterion.id: criterion.text for criterion in plan.criteria}
-    lines += [
-        f"- criterion {result.id} is not met: {texts.get(result.id, '')}"
-        for result in receipt.criteria
-        if not result.met
-    ]
+    unmet = [result.id for result in receipt.criteria if not result.met]
+    lines += cut.few(unmet, lambda name: f"- criterion {name} is not met: {cut(texts.get(name, ''))}")
     if isinstance(reply, WorkReply):
-        lines += [f"- {cut(item)}" for item in cut.few(reply.todo)]
-        lines += [f"- disputed {item.finding}: {cut(item.why)}" for item in cut.few(reply.disputes)]
+        lines += cut.few(reply.todo, lambda item: f"- {cut(item)}")
+        lines += cut.few(reply.disputes, lambda item: f"- disputed {cut(item.finding)}: {cut(item.why)}")
     if reply is not None and reply.question:
         lines.append(f"- question: {cut(reply.question)}")
     return lines
 
 
-def _labelled(finding: Finding) -> str:
-    """Name a finding with its weight and its evidence."""
+def _finding(finding: Finding, claim: ClaimedFinding, cut: _Cutter) -> str:
+    """Write a finding with its weight and its evidence."""
     weight = "blocks" if finding.blocks else "advice"
-    return f"{finding.id} ({finding.severity}, {finding.evidence}, {weight}) `{finding.path}:{finding.line}`"
+    place = f"`{cut(finding.path)}:{finding.line}`"
+    lines = [f"- {finding.id} ({finding.severity}, {finding.evidence}, {weight}) {place} {cut(claim.title)}"]
+    lines[0] += f": {cut(claim.why)}" if claim.why else ""
+    lines += [f"  quote: `{cut(claim.quote)}`"] * bool(claim.quote.strip())
+    if claim.repro is not None:
+        lines.append(f"  repro: `{cut(claim.repro.command)}`")
+    return "\n".join(lines)

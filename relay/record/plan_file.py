@@ -28,7 +28,8 @@ def decode(data: bytes, path: str) -> Plan:
             )
         return msgspec.convert(found, Plan)
     except (msgspec.MsgspecError, ValueError) as error:
-        raise RelayError(f"`{path}` cannot be read: {error}", exit_code=Exit.GATE) from None
+        hint = "restore it, or start anew with `relay run`"
+        raise RelayError(f"`{path}` cannot be read: {error}", hint=hint, exit_code=Exit.GATE) from None
 
 
 def renamed(plan: Plan, run: str) -> Plan:

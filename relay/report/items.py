@@ -17,7 +17,7 @@ OF_LEG: Final = {"note": "note.md", "receipt": "receipt.json", "prompt": "prompt
 WORDS: Final = (*OF_LEG, "diff", "log", *OF_RUN)
 
 
-class Item(Struct, kw_only=True):
+class Item(Struct, frozen=True, kw_only=True):
     """A file's bytes, where it stands, and a warning where it is not what its receipt names by hash."""
 
     data: bytes
@@ -26,7 +26,7 @@ class Item(Struct, kw_only=True):
 
 
 def read(ledger: Ledger, run: str, leg: str | None, word: str) -> Item:
-    """Read the file that a word means: of the leg, else of the newest leg that has one; `RelayError` where none does."""
+    """Read the file that a word means: of the leg, else of the newest that has one; `RelayError` if none does."""
     if word in OF_RUN:
         path = ledger.folder(run) / OF_RUN[word]
         with suppress(FileNotFoundError):

@@ -33,8 +33,10 @@ def _leg(ledger: Ledger, sealed: Receipt) -> Iterator[str]:
     yield f"{sealed.leg} of {sealed.run}"
     yield f"{sealed.phase}, round {sealed.round}, by {sealed.agent} ({who})"
     yield f"{sealed.started} to {sealed.ended}, {sealed.seconds:.1f} s, {runs.dollars(sealed.cost_microusd)}"
-    yield f"ended by {sealed.ended_by}: {telling.result_of(sealed)}{_claimed(sealed)}"
-    yield f"start {sealed.start[:SHORT]}, head {sealed.head[:SHORT]}, base {sealed.base[:SHORT]}, tree {sealed.tree[:SHORT]}"
+    result = f": {telling.result_of(sealed)}{_claimed(sealed)}" if sealed.ended_by == "reply" else ""
+    yield f"ended by {sealed.ended_by}{result}"
+    commits = {"start": sealed.start, "head": sealed.head, "base": sealed.base, "tree": sealed.tree}
+    yield ", ".join(f"{name} {oid[:SHORT]}" for name, oid in commits.items())
     if sealed.problem:
         yield f"problem: {sealed.problem}"
     yield from _listed("breaches", sealed.breaches)

@@ -10,7 +10,7 @@ from relay.record.ledger import Ledger
 from relay.terms import Receipt, Struct
 
 
-class Rebuilt(Struct, kw_only=True):
+class Rebuilt(Struct, frozen=True, kw_only=True):
     """What was done: whether a note was written, where, and where the one that stood there was put."""
 
     path: Path
@@ -45,7 +45,7 @@ def rebuild(ledger: Ledger, run: str, leg: str) -> Rebuilt:
     data = text.encode("utf-8", "replace")
     if files.sha256(data) != sealed.note_sha256:
         raise RelayError(
-            f"the note of `{leg}` cannot be made again: what its receipt and the reasons of people make has another hash",
+            f"the note of `{leg}` cannot be made again: what is sealed makes another one",
             hint=f"relay verify {run}, or restore `{path}` from a backup",
             exit_code=Exit.GATE,
         )

@@ -8,11 +8,12 @@ from relay.errors import RelayError
 from relay.host import lock, pids
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
+from relay.rules import history
 from relay.rules import plan as rules
 from relay.terms import CriterionResult, Finding, JudgeReply, Plan, Receipt, Struct
 
 
-class Row(Struct, kw_only=True):
+class Row(Struct, frozen=True, kw_only=True):
     """One line about a leg or an act; what does not apply is empty."""
 
     leg: str
@@ -25,7 +26,7 @@ class Row(Struct, kw_only=True):
     seconds: str = ""
 
 
-class Standing(Struct, kw_only=True):
+class Standing(Struct, frozen=True, kw_only=True):
     """How a criterion stands in the newest judgement."""
 
     id: str
@@ -33,7 +34,7 @@ class Standing(Struct, kw_only=True):
     result: CriterionResult
 
 
-class Open(Struct, kw_only=True):
+class Open(Struct, frozen=True, kw_only=True):
     """A finding of the newest verdict of a judge; `title` is the judge's own word for it, where its reply is whole."""
 
     leg: str
@@ -41,7 +42,7 @@ class Open(Struct, kw_only=True):
     title: str = ""
 
 
-class Glance(Struct, kw_only=True):
+class Glance(Struct, frozen=True, kw_only=True):
     """Everything that `relay show RUN` says; `step` is what comes next."""
 
     plan: Plan
@@ -70,22 +71,16 @@ def glance(ledger: Ledger, run: str) -> Glance:
         plan=plan,
         chain=chain,
         step=step,
-        outcome=outcome(plan, step),
+        outcome=rules.standing(plan, step),
         held=held,
-        base=rules.past.base(plan, chain),
-        head=rules.past.head(plan, chain),
+        base=history.base(plan, chain),
+        head=history.head(plan, chain),
         needs=needs(step, held=held),
         rows=(*map(_row, chain), *_under_way(ledger, run)),
         judged_by=judged.leg if judged is not None else "",
         criteria=_standings(plan, judged),
         findings=_open(ledger, chain),
     )
-
-
-def outcome(plan: Plan, step: rules.Next) -> str:
-    """Name how a run stands; one whose spec has no criterion says so wherever that matters."""
-    stands = rules.outcome(step)
-    return f"{stands} (unchecked)" if plan.unchecked and stands in {"accepted", "proposed", "shipped"} else stands
 
 
 def needs(step: rules.Next, *, held: bool) -> str:
@@ -108,6 +103,11 @@ def needs(step: rules.Next, *, held: bool) -> str:
 def dollars(microusd: int) -> str:
     """Write an amount as people read it."""
     return f"${microusd / 1_000_000:.2f}"
+
+
+def count(number: int, what: str, many: str = "") -> str:
+    """Write a number with its word, in the plural where that is due."""
+    return f"{number} {what if number == 1 else many or what + 's'}"
 
 
 def _row(receipt: Receipt) -> Row:
@@ -144,9 +144,7 @@ def _standings(plan: Plan, judged: Receipt | None) -> tuple[Standing, ...]:
     if judged is None:
         return ()
     texts = {criterion.id: criterion.text for criterion in plan.criteria}
-    return tuple(
-        Standing(id=result.id, text=texts.get(result.id, ""), result=result) for result in judged.criteria
-    )
+    return tuple(Standing(id=result.id, text=texts.get(result.id, ""), result=result) for result in judged.criteria)
 
 
 def _open(ledger: Ledger, chain: Sequence[Receipt]) -> tuple[Open, ...]:

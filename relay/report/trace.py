@@ -8,10 +8,26 @@ from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.report import leg as legs
 from relay.report import run as runs
+from relay.rules import history
 from relay.rules import plan as rules
 from relay.terms import Plan, Receipt
 
 SHORT: Final = legs.SHORT
+EFFECTS: Final = (
+    "phase",
+    "back_to",
+    "into",
+    "commit",
+    "onto",
+    "conflict",
+    "overlap",
+    "rounds",
+    "minutes",
+    "usd",
+    "why",
+)
+"""What is told of an act's effect, in this order; `why` is Relay's own word for what failed."""
+
 LONGEST: Final = 160
 """Characters of a problem that are told: it may quote the last output of a program."""
 
@@ -36,7 +52,8 @@ def _began(plan: Plan) -> Iterator[str]:
         who = ", ".join(filter(None, (agent.vendor, agent.backend, agent.model)))
         yield f"    {phase.name} ({phase.kind}, {phase.boundary}): {agent.name} ({who})"
     commanded = sum(criterion.check is not None for criterion in plan.criteria)
-    yield f"    {len(plan.criteria)} criteria, {commanded} with a command" if plan.criteria else "    no criterion: unchecked"
+    criteria = runs.count(len(plan.criteria), "criterion", "criteria")
+    yield f"    {criteria}, {commanded} with a command" if plan.criteria else "    no criterion: unchecked"
 
 
 def _leg(plan: Plan, sealed: Receipt) -> Iterator[str]:
@@ -44,6 +61,8 @@ def _leg(plan: Plan, sealed: Receipt) -> Iterator[str]:
     who = ", ".join(filter(None, (sealed.vendor, sealed.backend, sealed.model, sealed.version)))
     yield f"{sealed.started}  {sealed.leg}, round {sealed.round}: {sealed.agent} ({who})"
     seen = f"saw {', '.join(sealed.crossed)}" if sealed.crossed else "saw nothing"
+    if sealed.prompt_sha256 is not None and not sealed.crossed:
+        seen = "what it saw stands in its prompt alone"
     kept = f"; withheld: {', '.join(sealed.withheld)}" if sealed.withheld else ""
     yield f"    began at {sealed.start[:SHORT]}, {seen}{kept}"
     if sealed.changed:
@@ -89,7 +108,7 @@ def _act(sealed: Receipt) -> Iterator[str]:
     if sealed.pins is not None:
         pins = sealed.pins
         yield f"    about head {pins.head[:SHORT]} on base {pins.base[:SHORT]}, tree {pins.tree[:SHORT]}"
-    for name in ("phase", "back_to", "into", "commit", "onto", "conflict", "overlap", "rounds", "minutes", "usd", "why"):
+    for name in EFFECTS:
         if effect.get(name):
             yield f"    {name}: {' '.join(effect[name].split())[:LONGEST]}"
     yield from (f"    Relay ran {legs.checked(sealed, index)}" for index in range(len(sealed.checks)))
@@ -100,10 +119,10 @@ def _act(sealed: Receipt) -> Iterator[str]:
 def _ended(plan: Plan, chain: Sequence[Receipt]) -> Iterator[str]:
     """Say how the run stands, what it took, and how its boundaries were kept."""
     taken = [sealed for sealed in chain if sealed.kind != "act"]
-    cost, minutes = rules.past.spent(chain)
+    cost, minutes = history.spent(chain)
     rounds = max((sealed.round for sealed in chain), default=1)
-    counts = [_count(len(taken), "leg"), _count(len(chain) - len(taken), "act"), _count(rounds, "round")]
-    yield f"outcome: {runs.outcome(plan, rules.next_leg(plan, chain))}"
+    counts = [runs.count(len(taken), "leg"), runs.count(len(chain) - len(taken), "act"), runs.count(rounds, "round")]
+    yield f"outcome: {rules.standing(plan, rules.next_leg(plan, chain))}"
     yield f"in all: {', '.join(counts)}, {minutes:.1f} minutes of agents, {runs.dollars(cost)}"
     bare = [sealed.leg for sealed in taken if sealed.jail in {None, "off"}]
     if bare and len(bare) == len(taken):
@@ -112,10 +131,6 @@ def _ended(plan: Plan, chain: Sequence[Receipt]) -> Iterator[str]:
         yield f"boundaries were watched, not enforced, in {', '.join(bare)}: there was no jail"
     elif taken:
         yield f"boundaries were enforced by {', '.join(sorted({sealed.jail or '' for sealed in taken}))}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _cost(sealed: Receipt) -> str:

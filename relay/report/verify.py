@@ -1,4 +1,4 @@
-"""Is a run what its receipts say? Every fault is found, not only the first, and each names the file it is in."""
+"""Whether a run is what its receipts say: every fault, not only the first, and each names the file it is in."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,14 +24,14 @@ BESIDE: Final = {
 Say = Callable[[Path, str], None]
 
 
-class Fault(Struct, kw_only=True):
+class Fault(Struct, frozen=True, kw_only=True):
     """One thing that is not as it was sealed, and the file it is in."""
 
     path: str
     what: str
 
 
-class Verified(Struct, kw_only=True):
+class Verified(Struct, frozen=True, kw_only=True):
     """What was found: all faults, what was looked at, and the legs that were begun and not sealed yet."""
 
     faults: tuple[Fault, ...]
@@ -45,7 +45,8 @@ def verify(ledger: Ledger, run: str) -> Verified:
     found: list[Fault] = []
 
     def say(path: Path, what: str) -> None:
-        found.append(Fault(path=str(path), what=what))
+        # What cannot be read names itself already.
+        found.append(Fault(path=str(path), what=what.removeprefix(f"`{path}` ")))
 
     plan, digest = _plan(ledger, run, say)
     numbered = ledgers.numbered(ledger, run)

@@ -1,4 +1,4 @@
-"""Does git hold what the receipts say: the commits, their trees, and the refs that keep them?"""
+"""Whether git holds what the receipts say: the commits, their trees, and the refs that keep them."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,7 +15,7 @@ OID: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 Say = Callable[[Path, str], None]
 
 
-def check(  # noqa: PLR0913, PLR0917 - what the ledger holds
+def check(
     ledger: Ledger,
     run: str,
     plan: Plan | None,
@@ -45,7 +45,7 @@ def check(  # noqa: PLR0913, PLR0917 - what the ledger holds
     for ref in refs:
         leg = ref.removeprefix(prefix).partition(".")[0]
         if leg not in known:
-            say(ledger.leg(run, leg) / "receipt.json", f"the receipt is missing, and `{ref}` shows that there was a leg")
+            say(ledger.leg(run, leg) / "receipt.json", f"the receipt is missing, and `{ref}` is there")
 
 
 def _claims(ledger: Ledger, sealed: Receipt) -> list[tuple[Path, str, str, str | None]]:
@@ -57,13 +57,14 @@ def _claims(ledger: Ledger, sealed: Receipt) -> list[tuple[Path, str, str, str |
         (path, "head", sealed.head, sealed.tree),
     ]
     if sealed.pins is not None:
-        found += [(path, "pinned head", sealed.pins.head, sealed.pins.tree), (path, "pinned base", sealed.pins.base, None)]
+        found.append((path, "pinned head", sealed.pins.head, sealed.pins.tree))
+        found.append((path, "pinned base", sealed.pins.base, None))
     shipped = (sealed.effect or {}).get("commit")
     return [*found, (path, "what was shipped", shipped, None)] if shipped else found
 
 
 def _objects(ledger: Ledger, commits: Collection[str]) -> dict[str, str]:
-    """Return the tree of every commit that the repository has, by one call of git; one that is torn counts as absent."""
+    """Return the tree of every commit that the repository has, by one call of git; a torn one counts as absent."""
     wanted = sorted(commits)
     try:
         lines = _batch(ledger, wanted)

@@ -5,11 +5,14 @@ from typing import Final
 
 from relay.terms import Boundary, Struct
 
-OWN: Final = ("tree/",)
-"""Names that concern the leg's own worktree: its HEAD and its tree."""
+OWN: Final = "tree"
+"""What concerns the leg's own files and HEAD: free to an implementer, closed to whoever only verifies."""
 
-JAILED: Final = frozenset({"bwrap", "seatbelt"})
-"""Rungs under which nothing outside the worktree was in the agent's reach."""
+ADMIN: Final = "worktree"
+"""The leg's own entry in the repository and its `.git`: within reach of every agent, and nobody's to change."""
+
+JAILED: Final = frozenset({"bwrap", "seatbelt", "hand"})
+"""Rungs under which nothing outside the worktree was in the agent's reach; by `hand`, it is the person's own."""
 
 
 class Crossed(Struct, frozen=True, kw_only=True):
@@ -20,21 +23,20 @@ class Crossed(Struct, frozen=True, kw_only=True):
 
 
 def compare(before: Mapping[str, str], after: Mapping[str, str], *, boundary: Boundary, jail: str) -> Crossed:
-    """Compare fingerprints taken before and after a leg.
+    """Compare fingerprints taken before and after a leg; names are those of `host/fingerprint.py`.
 
-    A name that begins with `tree/` is the leg's own tree or HEAD: free to an implementer, a breach by a judge.
-    Everything else is a breach where no jail held, and drift where one did.
+    Where no jail held, everything was in reach, so every difference is a breach. Where one did, only what lies in
+    the leg's own worktree was, and the rest is drift.
     """
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-    breaches, drift = [], []
+    breaches: list[str] = []
+    drift: list[str] = []
     for name in changed:
-        if name.startswith(OWN):
-            if boundary == "verify-only":
-                breaches.append(_said(name, before, after))
-        elif jail in JAILED:
-            drift.append(_said(name, before, after))
-        else:
-            breaches.append(_said(name, before, after))
+        place = name.partition("/")[0]
+        if place == OWN and boundary == "implement":
+            continue
+        reached = place in {OWN, ADMIN} or jail not in JAILED
+        (breaches if reached else drift).append(_said(name, before, after))
     return Crossed(breaches=tuple(breaches), drift=tuple(drift))
 
 

@@ -1,6 +1,7 @@
 """What a judge's findings come to, once Relay looked at the evidence: ids, what blocks, the verdict."""
 
 import hashlib
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 
@@ -59,13 +60,17 @@ def located(claim: ClaimedFinding, text: str | None) -> bool:
 
 
 def reproduced(claim: ClaimedFinding, code: int, output: str) -> bool:
-    """Tell whether a repro did what the finding said: the exit it expects (any failure if unsaid), and its output."""
+    """Tell whether a repro did what the finding said: the exit it expects, and the output.
+
+    Where no exit is named the output decides, and where neither is, any failure. A command that could not start, or
+    that a signal ended, shows nothing; nor does one that went well and was to say nothing.
+    """
     repro = claim.repro
     if repro is None or code < 0 or code in {126, 127}:
         return False
-    expected = code != 0 if repro.expect_exit is None else code == repro.expect_exit
-    shown = repro.expect_output is None or folded(repro.expect_output) in folded(output)
-    return expected and shown and (code != 0 or bool(repro.expect_output))
+    wanted = folded(repro.expect_output or "")
+    expected = code == repro.expect_exit if repro.expect_exit is not None else code != 0 or bool(wanted)
+    return expected and wanted in folded(output) and (code != 0 or bool(wanted))
 
 
 def identify(claim: ClaimedFinding, known: Sequence[Known], taken: Sequence[str]) -> tuple[str, int | None]:
@@ -79,11 +84,12 @@ def identify(claim: ClaimedFinding, known: Sequence[Known], taken: Sequence[str]
     for finding in known:
         if finding.id not in taken and finding.path == claim.path and folded(finding.quote) == folded(claim.quote):
             return finding.id, finding.since
-    digest = hashlib.sha256(f"{claim.path}\0{folded(claim.quote)}\0{claim.title}".encode()).hexdigest()
-    length = 4
-    while f"F{digest[:length]}" in taken or f"F{digest[:length]}" in by_id:
-        length += 1
-    return f"F{digest[:length]}", None
+    for attempt in itertools.count():  # an agent may repeat itself, so each attempt has a digest of its own
+        text = f"{claim.path}\0{folded(claim.quote)}\0{claim.title}" + f"\0{attempt}" * bool(attempt)
+        identity = f"F{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[: 4 + attempt]}"
+        if identity not in taken and identity not in by_id:
+            break
+    return identity, None
 
 
 def judge(
@@ -98,13 +104,14 @@ def judge(
     """Give each finding its id and say whether it blocks.
 
     Only `blocker` and `major` with evidence block. A confirmed one blocks in any round, wherever it lies; where
-    `delta` is given (the lines changed since this judge last looked), a merely located one blocks only if it is
-    known from before or lies on the delta.
+    `delta` is given (the lines changed since this judge last looked), a merely located one blocks only if it did so
+    before or lies on the delta: advice does not grow into a demand by being repeated.
     """
+    stood = {finding.id for finding in known if finding.blocks}
     found: list[Finding] = []
     for claim, proof in zip(claims, proofs, strict=True):
         identity, since = identify(claim, known, [finding.id for finding in found])
-        fresh = delta is not None and since is None and not _on(delta, claim)
+        fresh = delta is not None and identity not in stood and not _on(delta, claim)
         proven = proof == "confirmed" or (proof == "located" and evidence == "located" and not fresh)
         found.append(
             Finding(
@@ -137,10 +144,10 @@ def verdict(
     unmet = [criterion for criterion in criteria if not criterion.met]
     if any(finding.blocks for finding in findings) or red or any(criterion.by != "nobody" for criterion in unmet):
         return "revise"
-    if unmet:
-        return "inconclusive"
     if reply.verdict == "blocked":
         return "blocked"
+    if unmet:
+        return "inconclusive"
     if reply.verdict == "approve" or not last:
         return "approve"
     return "inconclusive"

@@ -1,12 +1,16 @@
 """What a list of receipts says, in the counts and cuts that the plan decides by."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from relay.terms import Plan, Receipt
 
 CUT: Final = frozenset({"interrupted", "crash"})
 """Endings that are nobody's fault: the same phase goes on by itself, three times in a row at most."""
+
+BY_ITSELF: Final = frozenset({"reply", "no-reply", "handover"})
+"""Endings that an agent chose, whether or not it gave a reply that fits."""
 
 RETRIED_BY_HAND: Final = frozenset(
     {
@@ -29,16 +33,45 @@ RETRIED_BY_HAND: Final = frozenset(
 RENEWING: Final = frozenset({"answer", "extend", "reject", "rebase", "go"})
 """Acts after which the counters of a phase start anew, since somebody looked."""
 
+REPAIRS: Final = 2
+"""How many repairs a finding may survive before a person is asked."""
+
+SOON: Final = timedelta(minutes=1)
+"""The least that a used-up quota is waited for: a reset that is always over would be a loop without a cap."""
+
+LATER: Final = timedelta(minutes=15)
+"""How long a used-up quota is waited for where the service does not say when it resets."""
+
 
 def standing(receipts: Sequence[Receipt]) -> tuple[Receipt, ...]:
-    """Return the receipts in number order without each `stop` that a later `go` took back, and without that `go`."""
+    """Return the receipts in number order without each `stop` that a later `go` took back, and without that `go`.
+
+    What a person extended in between stays.
+    """
     kept: list[Receipt] = []
     for receipt in receipts:
-        if receipt.act == "go" and kept and kept[-1].act == "stop":
-            kept.pop()
+        stop = len(kept) - 1
+        while stop >= 0 and kept[stop].act == "extend":
+            stop -= 1
+        if receipt.act == "go" and stop >= 0 and kept[stop].act == "stop":
+            del kept[stop]
         else:
             kept.append(receipt)
     return tuple(kept)
+
+
+def before_resuming(history: Sequence[Receipt]) -> Sequence[Receipt]:
+    """Return the receipts up to the newest one that is more than a `go` or an `extend`."""
+    end = len(history)
+    while end and history[end - 1].act in {"go", "extend"}:
+        end -= 1
+    return history[:end]
+
+
+def offer(receipts: Sequence[Receipt]) -> Receipt | None:
+    """Return the offer that waits for a person's reply, if the run waits for one."""
+    earlier = before_resuming(standing(receipts))
+    return earlier[-1] if earlier and earlier[-1].act == "offer" else None
 
 
 def last_leg(history: Sequence[Receipt]) -> Receipt | None:
@@ -87,22 +120,40 @@ def in_a_row(history: Sequence[Receipt], endings: frozenset[str]) -> int:
 def progressed(history: Sequence[Receipt]) -> bool:
     """Tell whether the newest work leg, with the cut-short ones before it, left another tree than they began with.
 
-    Without the cut-short ones a leg that finds its work already done by a killed predecessor would count as idle.
+    Without the cut-short ones a leg that finds its work already done by a predecessor which was killed, or whose
+    reply did not fit, would count as idle. A void leg neither counts nor ends the row.
     """
-    newest = history[-1]
-    first = newest
+    newest = first = history[-1]
     for receipt in reversed(history[:-1]):
-        if receipt.kind == "act" and receipt.act in {"go", "answer", "extend"}:
+        if receipt.act in {"reject", "rebase"}:
+            break
+        if receipt.kind == "act" or receipt.ended_by == "breach":
             continue
-        if receipt.phase != newest.phase or receipt.ended_by in {"reply", "no-reply", "breach"}:
+        if receipt.phase != newest.phase or receipt.ended_by == "reply":
             break
         first = receipt
     return newest.tree != first.start_tree
 
 
+def resets(leg: Receipt) -> str:
+    """Return when a used-up quota is there again: what the service said, where that can be read and lies ahead."""
+    ended = datetime.fromisoformat(leg.ended)
+    try:
+        said = datetime.fromisoformat(leg.until or "")
+        until = max(said.astimezone(UTC), ended + SOON) if said.tzinfo else ended + LATER
+    except (ValueError, OverflowError):
+        until = ended + LATER
+    return until.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def turn(receipts: Sequence[Receipt], phase: str) -> int:
     """Return which turn the next leg of a phase is: 1 and the legs of it that ended by a reply."""
     return 1 + sum(receipt.phase == phase and receipt.ended_by == "reply" for receipt in receipts)
+
+
+def sent_back(leg: Receipt) -> bool:
+    """Tell whether a leg is a judge's verdict `revise`; one that also asks a question has not given it yet."""
+    return leg.ended_by == "reply" and leg.verdict == "revise" and not leg.asks
 
 
 def revisions(history: Sequence[Receipt], phase: str) -> list[Receipt]:
@@ -111,7 +162,7 @@ def revisions(history: Sequence[Receipt], phase: str) -> list[Receipt]:
     for receipt in reversed(history):
         if receipt.act in {"reject", "rebase"}:
             break
-        if receipt.phase == phase and receipt.ended_by == "reply" and receipt.verdict == "revise":
+        if receipt.phase == phase and sent_back(receipt):
             found.append(receipt)
     return found[::-1]
 
@@ -123,26 +174,30 @@ def granted(history: Sequence[Receipt], phase: str) -> int:
         receipt = history[index]
         if receipt.act in {"reject", "rebase"}:
             break
-        before = last_leg(history[:index])
-        if receipt.act == "answer" and before is not None and before.phase == phase and before.verdict == "revise":
-            grants += 1
-        elif receipt.act == "extend" and before is not None and before.phase == phase:
-            grants += int((receipt.effect or {}).get("rounds", "0"))
+        before = last_leg(history[:index]) if receipt.act in {"answer", "extend"} else None
+        if before is None or before.phase != phase:
+            continue
+        grants += sent_back(before) if receipt.act == "answer" else int((receipt.effect or {}).get("rounds", "0"))
     return grants
 
 
 def stalemate(history: Sequence[Receipt], phase: str) -> tuple[str, ...]:
-    """Return the findings that still block after two repairs, counted since somebody last answered."""
+    """Return the findings that still block after two repairs, counted since somebody last looked."""
     verdicts: list[Receipt] = []
     for receipt in reversed(history):
         if receipt.act in RENEWING:
             break
-        if receipt.phase == phase and receipt.ended_by == "reply" and receipt.verdict == "revise":
+        if receipt.phase == phase and sent_back(receipt):
             verdicts.append(receipt)
-    if len(verdicts) < 3:
+    if len(verdicts) <= REPAIRS:
         return ()
-    blocking = [{finding.id for finding in verdict.findings if finding.blocks} for verdict in verdicts[:3]]
+    blocking = [{finding.id for finding in verdict.findings if finding.blocks} for verdict in verdicts[: REPAIRS + 1]]
     return tuple(sorted(set.intersection(*blocking)))
+
+
+def extended(receipts: Sequence[Receipt], what: str) -> float:
+    """Return by how much people raised the budget of `usd` or `minutes`."""
+    return sum(float((receipt.effect or {}).get(what, "0")) for receipt in receipts if receipt.act == "extend")
 
 
 def spent(receipts: Sequence[Receipt]) -> tuple[int, float]:

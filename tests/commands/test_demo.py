@@ -177,7 +177,7 @@ def test_the_demo_relays_a_bug_to_a_shipped_fix(tmp_path: Path) -> None:
     for words in told:
         again = relay(*words[3:])
         assert again.returncode == 0, f"{words}\n{again.stderr}"
-        assert again.stdout
+        assert receipts[0]["run"] in again.stdout + again.stderr
 
 
 def test_the_demo_speaks_json_alone_where_that_is_asked_for(tmp_path: Path) -> None:

@@ -216,6 +216,7 @@ def test_an_interruption_ends_git_and_passes_through(
     try:
         with pytest.raises(Interrupted):
             git.run(repo, "status")
+        assert signal.getsignal(signal.SIGTERM) is interrupt
     finally:
         signal.signal(signal.SIGTERM, before)
     assert gone(int((tmp_path / "child").read_text()))

@@ -91,6 +91,22 @@ def test_a_lease_that_fails_leaves_nothing_behind(
     assert not (project.root / ".git/worktrees").exists()
 
 
+def test_a_checkout_that_is_not_whole_is_refused_whatever_git_says(
+    project: World, repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = shutil.which("git")
+    place = project.folder / "trees/01-implement"
+    wrapper = project.folder / "bin/git"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\n{real} "$@"\ncode=$?\n[ $1 = worktree ] && rm {place}/a.txt\nexit $code\n')
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
+    with pytest.raises(RelayError, match="does not hold .* as a whole"):
+        leased(project, repo)
+    assert not place.exists()
+    assert worktree.own(repo) == []
+
+
 def test_neither_a_hook_nor_a_filter_runs_when_a_worktree_is_made(project: World, repo: Repository) -> None:
     tool = planted(project)
     hooks = project.root / ".husky"

@@ -21,7 +21,7 @@ CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
 WATCHED: Final = ("relay", "worktrees", "refs", "packed-refs", "HEAD", "index", "index.lock")
 """What a run changes in the folder `.git`: the state that two deaths are compared by."""
 
-UNREAD: Final = (".tmp", ".lock.json", "/lock.json")
+UNREAD: Final = (".tmp", "lock.json", ".lock", "/lock")
 """Ends of names that nobody reads after a death: half-written files, and records of locks whose holder is dead."""
 
 

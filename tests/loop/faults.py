@@ -95,8 +95,8 @@ def worktrees() -> list[Path]:
 
 def kept(world: World, path: str) -> list[str]:
     """Return everything that a file was anywhere below refs/relay/, so that what an agent wrote can be found again."""
-    found = []
-    for ref in world.refs("refs/relay/"):
-        if path in world.git("ls-tree", "-r", "--name-only", "-z", ref).split("\0"):
-            found.append(world.show(ref, path))
-    return found
+
+    def has(ref: str) -> bool:
+        return path in world.git("ls-tree", "-r", "--name-only", "-z", ref).split("\0")
+
+    return [world.show(ref, path) for ref in world.refs("refs/relay/") if has(ref)]

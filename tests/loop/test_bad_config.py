@@ -14,7 +14,7 @@ PLAIN = 'kind = "judge"\nboundary = "verify-only"\nagent = "review-judge"\npromp
 
 def _refuses(world: World, *words: str, code: int = 2, options: tuple[str, ...] = ()) -> str:
     with untouched(world):
-        message = refused(world.relay("run", *options, world.spec()), code, *words)
+        message = refused(world.inside("run", *options, world.spec()), code, *words)
     nothing_started(world)
     return message
 
@@ -230,8 +230,7 @@ def test_the_judge_of_the_base_counts_and_not_the_branchs(world: World) -> None:
         through(world.relay("run", world.spec()))
     assert not trap.exists()
     assert [receipt["agent"] for receipt in world.receipts()] == ["implementer", "review-judge", "acceptance-judge"]
-    prompt = world.legs()[1] / "prompt.md"
-    assert "Approve.\n" != prompt.read_text()
+    assert (world.legs()[1] / "prompt.md").read_text() != "Approve.\n"
 
 
 def test_a_set_up_that_fails_is_no_fault_of_the_agent(world: World) -> None:

@@ -15,7 +15,7 @@ VAGUE = "# Make add add\n\n`add` in calc.py subtracts.\n"
 
 def _refuses(world: World, spec: str | Path, *words: str) -> str:
     with untouched(world):
-        message = refused(world.relay("run", spec), 2, *words)
+        message = refused(world.inside("run", spec), 2, *words)
     nothing_started(world)
     return message
 

@@ -1,0 +1,81 @@
+"""What a leg is ordered to do: where it starts, whose notes it reads, where a judge sends back to, what it may use."""
+
+from collections.abc import Sequence
+
+from relay.rules import history as past
+from relay.rules.steps import Go
+from relay.terms import Phase, Plan, Receipt
+
+
+def go(plan: Plan, receipts: Sequence[Receipt], phase: str, round_: int, because: str, offer: str | None = None) -> Go:
+    """Make the order for a leg: where it starts, and whose notes it reads.
+
+    A work leg also reads the leg that led to it; a judge reads what its phase says and nothing else. A void leg leads
+    to nothing. A phase that has to be read and never ran is named all the same, so that the gate refuses.
+    """
+    valid = [receipt for receipt in receipts if receipt.ended_by != "breach"]
+    reads: list[str] = []
+    for name in plan.phase(phase).reads:
+        wanted = name.removesuffix("?")
+        found = _newest(valid, wanted)
+        if found is not None:
+            reads.append(found.leg)
+        elif wanted == name != "spec":
+            reads.append(f"?-{wanted}")
+    cause = past.last_leg(valid)
+    if plan.phase(phase).kind == "work" and cause is not None and cause.leg not in reads:
+        reads.append(cause.leg)
+    return Go(
+        phase=phase,
+        round=round_,
+        turn=past.turn(receipts, phase),
+        start=past.head(plan, receipts),
+        base=past.base(plan, receipts),
+        reads=tuple(reads),
+        because=because,
+        offer=offer,
+    )
+
+
+def _newest(valid: Sequence[Receipt], phase: str) -> Receipt | None:
+    """Return the newest leg of a phase; one that replied is preferred to one that was cut."""
+    legs = [receipt for receipt in valid if receipt.phase == phase]
+    replied = [leg for leg in legs if leg.ended_by == "reply"]
+    return next(reversed(replied or legs), None)
+
+
+def taken(plan: Plan, receipts: Sequence[Receipt]) -> Go:
+    """Return the order for the leg that the waiting offer is about, once a person's reply is there."""
+    offer = past.offer(receipts)
+    if offer is None:
+        raise LookupError("no offer waits for a reply")
+    return go(plan, receipts, (offer.effect or {})["phase"], offer.round, f"a person took `{offer.leg}`", offer.leg)
+
+
+def back_to(plan: Plan, phase: Phase) -> str:
+    """Return the phase that a judge sends back to: its own word, else the nearest work phase before it.
+
+    A relay may end with work; what a person rejects there goes back to that very phase.
+    """
+    if phase.back_to:
+        return phase.back_to
+    upto = plan.phases[: plan.phases.index(phase) + 1]
+    return next(other.name for other in reversed(upto) if other.kind == "work")
+
+
+def last_work(plan: Plan) -> Phase:
+    """Return the last work phase of the relay."""
+    return next(phase for phase in reversed(plan.phases) if phase.kind == "work")
+
+
+def remaining(plan: Plan, receipts: Sequence[Receipt], phase: str) -> tuple[float | None, float | None]:
+    """Return the dollars and minutes that a leg of this phase may still use; None is no limit.
+
+    Work phases leave `budget.reserve` for the judges after them.
+    """
+    cost, minutes = past.spent(receipts)
+    share = 1 - plan.budget.reserve if plan.phase(phase).kind == "work" else 1.0
+    usd_cap, minutes_cap = plan.budget.usd, plan.budget.minutes
+    usd = None if usd_cap is None else (usd_cap + past.extended(receipts, "usd")) * share - cost / 1_000_000
+    left = None if minutes_cap is None else (minutes_cap + past.extended(receipts, "minutes")) * share - minutes
+    return usd, left

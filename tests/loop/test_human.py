@@ -1,0 +1,157 @@
+"""A person takes a leg: it is offered, they work and write a reply, and the next `relay resume` seals it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.loop.faults import refused, stopped, through, worktrees
+from tests.world import FIXED, World
+
+
+def by_hand(folder: Path, phase: str) -> World:
+    """Make a world where a person takes one phase."""
+    world = World.simple(folder)
+    world.agents["me"] = {"backend": "human"}
+    world.phases[phase]["agent"] = "me"
+    world.save()
+    return world
+
+
+def offer(world: World) -> dict[str, Any]:
+    """Return what the newest offer says, after looking whether it is there."""
+    receipt = world.receipts()[-1]
+    assert receipt["act"] == "offer", receipt
+    effect: dict[str, Any] = receipt["effect"]
+    assert Path(effect["worktree"], "calc.py").is_file()
+    assert Path(effect["prompt"]).is_file()
+    assert not Path(effect["reply"]).exists()
+    return effect
+
+
+def answer(effect: dict[str, Any], **reply: object) -> None:
+    Path(effect["reply"]).write_text(json.dumps(reply), encoding="utf-8")
+
+
+def test_a_person_takes_the_work_and_relay_seals_it_like_any_other_leg(tmp_path: Path) -> None:
+    world = by_hand(tmp_path, "implement")
+    stopped(world.inside("run", world.spec()), 4, "needs-human", "`implement` waits for a person's reply")
+    effect = offer(world)
+    assert effect["phase"] == "implement"
+    prompt = Path(effect["prompt"]).read_text()
+    assert "`add` in calc.py subtracts." in prompt
+    assert effect["reply"] in prompt
+    shown = world.inside("show", f"{world.only_run()}/01-offer")
+    for path in (effect["worktree"], effect["prompt"], effect["reply"]):
+        assert path in shown.out, (path, shown)
+    schema = json.loads((Path(effect["reply"]).parent / "reply.schema.json").read_text())
+    assert "status" in schema["properties"]
+
+    stopped(world.inside("resume"), 4, "waits for a person's reply")
+    refused(world.inside("answer", world.only_run(), "soon"), 2, "asks nothing")
+    assert [leg.name for leg in world.legs()] == ["01-offer"], "waiting leaves no trace"
+
+    Path(effect["worktree"], "calc.py").write_text(FIXED)
+    answer(effect, status="done", summary="I turned the sign")
+    world.commit({"news.txt": "meanwhile, in my own checkout\n"})
+    through(world.inside("resume"))
+    assert [leg.name for leg in world.legs()] == ["01-offer", "02-implement", "03-review", "04-acceptance"]
+    leg = world.receipts()[1]
+    assert (leg["ended_by"], leg["status"], leg["backend"], leg["vendor"]) == ("reply", "done", "human", "human")
+    assert (leg["breaches"], leg["score"]) == ([], "1/1")
+    assert any("refs/heads/main" in line for line in leg["drift"]), "a person may work elsewhere meanwhile"
+    assert leg["prompt_sha256"], "what was asked stands in the receipt"
+    assert world.show(f"refs/relay/{world.only_run()}/02-implement", "calc.py") == FIXED
+    assert "claim: I turned the sign" in world.text("02-implement", "note.md")
+    assert worktrees() == []
+    assert world.inside("verify", world.only_run()).code == 0
+    through(world.inside("approve"))
+    assert (world.root / "calc.py").read_text() == FIXED
+
+
+def test_a_reply_that_does_not_fit_is_said_with_its_place_and_offered_again_with_the_work_kept(tmp_path: Path) -> None:
+    world = by_hand(tmp_path, "implement")
+    world.inside("run", world.spec())
+    first = offer(world)
+    Path(first["worktree"], "calc.py").write_text(FIXED)
+    answer(first, status="done", risks=["none", 7])
+    stopped(world.inside("resume"), 4, "`$.risks[1]`", "waits for a person's reply")
+    assert [leg.name for leg in world.legs()] == ["01-offer", "02-implement", "03-offer"]
+    assert world.receipts()[1]["ended_by"] == "no-reply"
+    second = offer(world)
+    assert second["reply"] != first["reply"]
+    assert Path(second["worktree"], "calc.py").read_text() == FIXED, "the work is there again"
+    assert "`$.risks[1]`" in Path(second["prompt"]).read_text()
+    answer(second, status="done")
+    through(world.inside("resume"))
+    assert [leg.name for leg in world.legs()][3:] == ["04-implement", "05-review", "06-acceptance"]
+
+
+def test_a_person_judges_and_their_evidence_is_checked_like_everybodys(tmp_path: Path) -> None:
+    world = by_hand(tmp_path, "review")
+    world.implementer({"calc.py": FIXED + "# TODO\n"}, {"calc.py": FIXED})
+    stopped(world.inside("run", world.spec()), 4, "`review` waits")
+    effect = offer(world)
+    prompt = Path(effect["prompt"]).read_text()
+    assert "+# TODO" in prompt
+    [nonce] = {line.split("`")[3] for line in prompt.splitlines() if line.startswith("Its `nonce` must be")}
+    finding = {"severity": "major", "title": "unfinished", "path": "calc.py", "line": 3, "quote": "# TODO"}
+    answer(effect, verdict="revise", nonce=nonce, findings=[finding, finding | {"quote": "never written"}])
+    stopped(world.inside("resume"), 4, "`review` waits")
+    legs = ["01-implement", "02-offer", "03-review", "04-implement", "05-offer"]
+    assert [leg.name for leg in world.legs()] == legs
+    judged = world.receipts()[2]
+    assert judged["verdict"] == "revise"
+    assert [(found["evidence"], found["blocks"]) for found in judged["findings"]] == [
+        ("located", True),
+        ("unfounded", False),
+    ]
+    second = offer(world)
+    answer(second, verdict="approve", nonce=nonce)
+    stopped(world.inside("resume"), 4, "`$.nonce`", "waits")
+    third = offer(world)
+    [nonce] = [
+        line.split("`")[3]
+        for line in Path(third["prompt"]).read_text().splitlines()
+        if line.startswith("Its `nonce` must be")
+    ]
+    answer(third, verdict="approve", nonce=nonce)
+    through(world.inside("resume"))
+    assert worktrees() == []
+
+
+def test_a_person_who_accepts_decides_nothing_that_a_command_decides(tmp_path: Path) -> None:
+    world = by_hand(tmp_path, "acceptance")
+    world.implementer({"calc.py": "def add(a, b):\n    return a\n"})
+    stopped(world.inside("run", world.spec()), 4, "`acceptance` waits")
+    effect = offer(world)
+    prompt = Path(effect["prompt"]).read_text()
+    assert "`grep -q 'return a + b' calc.py` (c1) ended with 1" in prompt
+    [nonce] = [line.split("`")[3] for line in prompt.splitlines() if line.startswith("Its `nonce` must be")]
+    answer(effect, verdict="approve", nonce=nonce, criteria=[{"id": "c1", "met": True, "command": "true"}])
+    through(world.inside("resume", "--until", "acceptance"))
+    leg = world.receipts()[-1]
+    assert (leg["claimed_verdict"], leg["verdict"], leg["score"]) == ("approve", "revise", "0/1")
+    assert (leg["criteria"][0]["by"], leg["withheld"]) == ("relay", ["claims", "reasoning", "transcript"])
+
+
+def test_a_person_who_changes_what_they_only_judge_breaches_the_boundary(tmp_path: Path) -> None:
+    world = by_hand(tmp_path, "review")
+    world.inside("run", world.spec())
+    effect = offer(world)
+    Path(effect["worktree"], "calc.py").write_text("# better so\n")
+    answer(effect, verdict="approve", nonce="whatever")
+    stopped(world.inside("resume"), 7, "calc.py")
+    assert world.receipts()[-1]["ended_by"] == "breach"
+    assert world.show(f"refs/relay/{world.only_run()}/03-review.void", "calc.py") == "# better so\n"
+
+
+def test_an_offer_outlives_a_stop(tmp_path: Path) -> None:
+    world = by_hand(tmp_path, "implement")
+    world.inside("run", world.spec())
+    effect = offer(world)
+    through(world.inside("stop"))
+    Path(effect["worktree"], "calc.py").write_text(FIXED)
+    answer(effect, status="done")
+    through(world.inside("resume"))
+    assert world.legs()[3].name == "04-implement"
+    assert world.receipts()[3]["score"] == "1/1"
