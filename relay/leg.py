@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from relay import acts, backends, settle
+from relay import acts, backends, settle, weigh
 from relay.errors import Exit, RelayError
-from relay.host import checks, clock, files, fingerprint, lock, proc, snapshot, worktree
+from relay.host import checks, clock, drivers, files, fingerprint, gitenv, lock, proc, snapshot, worktree
 from relay.record import briefing, evidence, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
@@ -37,14 +37,13 @@ def run(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> R
         return _offer(ledger, plan, chain, go)
     leg = _begin(ledger, plan, chain, go)
     with lock.hold(ledger.leg_lock(plan.run, leg.start.leg), f"leg {leg.start.leg}", plan.run):
-        if go.offer is None:
-            leg, problem = _lease(leg)
-            if problem:
-                return settle.seal(leg, Taken(ended_by="setup", problem=problem))
-            leg = _ready(leg)
-        else:
-            leg = _taken_up(leg, go.offer)
-        return settle.seal(leg, _take(leg))
+        leg, problem = _lease(leg) if go.offer is None else (leg, "")
+        try:
+            if not problem:
+                leg = _ready(leg) if go.offer is None else _taken_up(leg, go.offer)
+        except weigh.SetupError as error:
+            problem = error.message
+        return settle.seal(leg, Taken(ended_by="setup", problem=problem) if problem else _take(leg))
 
 
 def preflight(plan: Plan, where: Path) -> dict[str, str]:
@@ -131,11 +130,15 @@ def _ready(leg: Leg) -> Leg:
 
 
 def _recover(leg: Leg) -> list[briefing.Observed]:
-    """Run the recovery steps for the receiver, so that it does not start by digging."""
+    """Run the recovery steps for the receiver, so that it does not start by digging.
+
+    Their git runs no hook, filter or monitor: an earlier leg may have planted one.
+    """
+    env = {"GIT_OPTIONAL_LOCKS": "0", **gitenv.settings(drivers.find(leg.ledger.repo).off)}
     commands = ["git rev-parse HEAD", "git status --short", "git log --oneline -3", *leg.plan.recovery]
     seen = []
     for command in commands:
-        check, output = checks.run(command, leg.held.path, by="recovery", env={}, seconds=RECOVERY_SECONDS)
+        check, output = checks.run(command, leg.held.path, by="recovery", env=env, seconds=RECOVERY_SECONDS)
         seen.append(briefing.Observed(command=command, output=output[:4000], at=clock.stamp(), exit=check.exit))
     return seen
 
@@ -239,7 +242,12 @@ def _offer(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -
         leg = Leg(ledger=ledger, plan=plan, chain=tuple(chain), go=go, start=start, began=clock.monotonic())
         leg, problem = _lease(leg)
         if problem:
-            raise RelayError(f"the worktree for the offer could not be set up: {problem}", exit_code=Exit.HUMAN)
+            log = ledger.leg(plan.run, leg_id) / "setup.log"
+            raise RelayError(
+                f"the worktree for the offer could not be set up: {problem}",
+                hint=f"look at `{log}`, then relay resume {plan.run}",
+                exit_code=Exit.HUMAN,
+            )
         leg = _ready(leg)
         schema = reply.schema(plan.phase(go.phase).kind)
         files.write(_io(start) / "reply.schema.json", msgspec.json.format(msgspec.json.encode(schema)))

@@ -28,6 +28,7 @@ RESUMED_BY_GO: Final = frozenset(
         "max-legs",
         "inconclusive",
         "ship",
+        "base",
         "interrupted",
         "crash",
         *history.RETRIED_BY_HAND,
@@ -75,11 +76,7 @@ def _guarded(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Ne
 
 def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
     """Ask the plan, do what it says, and begin again from disk."""
-    chain = _settled(ledger, plan, tell)
-    if order.by_hand and _tries_again(rules.next_leg(plan, chain)):
-        with lock.hold(ledger.run_lock(plan.run), "resuming", plan.run, wait=10):
-            tell.sealed(acts.seal(ledger, plan, chain, "go"))
-    begun = len(chain)
+    begun = len(_lifted(ledger, plan, tell) if order.by_hand else _settled(ledger, plan, tell))
     while True:
         chain = _settled(ledger, plan, tell)
         step = _due(plan, chain)
@@ -100,6 +97,17 @@ def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
                     tell.sealed(ship.approve(ledger, plan, chain, None, by="relay, as ship.approval says"))
             case _:
                 return step
+
+
+def _lifted(ledger: Ledger, plan: Plan, tell: Teller) -> tuple[Receipt, ...]:
+    """Record that a person resumed: it lifts a stop, and then what the run was waiting for when it was stopped."""
+    chain = _settled(ledger, plan, tell)
+    for _ in range(2):
+        if _tries_again(rules.next_leg(plan, chain)):
+            with lock.hold(ledger.run_lock(plan.run), "resuming", plan.run, wait=10):
+                tell.sealed(acts.seal(ledger, plan, chain, "go"))
+            chain = _settled(ledger, plan, tell)
+    return chain
 
 
 def _settled(ledger: Ledger, plan: Plan, tell: Teller) -> tuple[Receipt, ...]:
@@ -146,18 +154,21 @@ def _branch(ledger: Ledger, plan: Plan, chain: tuple[Receipt, ...]) -> None:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Turn the first signal that asks to end into `Interrupted`; later ones, while that is settled, are ignored."""
+    """Turn the first signal that asks to end into `Interrupted`; later ones are ignored, until the process ends."""
+    came: list[int] = []
 
     def end(signum: int, _frame: FrameType | None) -> None:
         for name in SIGNALS:
             signal.signal(name, signal.SIG_IGN)
-        raise Interrupted(signum)
+        if not came:  # two that came at once are both handed over
+            came.append(signum)
+            raise Interrupted(signum)
 
     before = {name: signal.signal(name, end) for name in SIGNALS if signal.getsignal(name) != signal.SIG_IGN}
     try:
         yield
     finally:
-        for name, handler in before.items():
+        for name, handler in () if came else before.items():
             signal.signal(name, handler)
 
 

@@ -5,6 +5,7 @@ nothing. A worktree that never became whole is recognised, and never committed f
 """
 
 from pathlib import Path
+from typing import Final
 
 from relay import __version__, settle, ship
 from relay.errors import Exit, RelayError
@@ -15,6 +16,9 @@ from relay.record import receipt as receipts
 from relay.record.ledger import Ledger
 from relay.rules import boundary
 from relay.terms import Plan, Receipt, Start
+
+PATIENCE: Final = 30.0
+"""Seconds that a git has to finish whose runner was killed; checking a large tree out takes less."""
 
 
 def seal_open(ledger: Ledger, plan: Plan) -> list[Receipt]:
@@ -44,8 +48,21 @@ def seal_open(ledger: Ledger, plan: Plan) -> list[Receipt]:
 
 
 def _end_agent(start: Start) -> None:
-    """End the agent that outlived its runner: the process that was written down, and all that carry the leg's nonce."""
-    found = set(proc.survivors(start.nonce))
+    """End the agent that outlived its runner, by number and by nonce, and the checks and set-up that did.
+
+    A git that outlived it is let finish: it may be moving the person's own checkout. `RelayError` (exit 75) when it
+    does not.
+    """
+    over = clock.monotonic() + PATIENCE
+    while writing := proc.orphans(start.relay, "RELAY_GIT"):
+        if clock.monotonic() > over:
+            raise RelayError(
+                f"git, process {writing[0]}, outlived the runner of leg `{start.leg}` and still works",
+                hint=f"wait for it, then: relay resume {start.run}",
+                exit_code=Exit.HELD,
+            )
+        clock.pause(0.05)
+    found = {*proc.survivors(start.nonce), *proc.orphans(start.relay, "RELAY_RUNNER")}
     if start.agent is not None and proc.alive(start.agent):
         found.add(start.agent.pid)
     proc.end(found)

@@ -12,7 +12,9 @@ GREEN: Final = frozenset({"accepted", "shipped", "proposed"})
 
 def coloured(outcome: str) -> str:
     """Return an outcome in its colour: green is through, red needs a person, yellow is on its way."""
-    return term.style(outcome, "green" if outcome.split(" ")[0] in GREEN else "red" if outcome == "needs-human" else "yellow")
+    if outcome.split(" ", maxsplit=1)[0] in GREEN:
+        return term.style(outcome, "green")
+    return term.style(outcome, "red" if outcome == "needs-human" else "yellow")
 
 
 class Teller:

@@ -4,7 +4,7 @@ import fnmatch
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import msgspec
@@ -38,6 +38,10 @@ REPRO_SECONDS = 300
 """How long a finding's repro may take; one that needs longer shows nothing."""
 
 
+class SetupError(RelayError):
+    """A clean checkout could not be set up: no fault of an agent, and nothing was judged in it."""
+
+
 class Weighed(Struct, frozen=True, kw_only=True):
     """What a judge's reply came to."""
 
@@ -52,10 +56,12 @@ def checkout(ledger: Ledger, plan: Plan, leg: str, commit: str, name: str) -> It
     """Give a clean checkout of an exact commit, set up like every worktree, and remove it afterwards."""
     path = ledger.worktree(plan.run, f"{leg}.{name}")
     lease = worktree.lease(ledger.repo, path, commit, f"relay run={plan.run} leg={leg} for={name}")
+    log = ledger.leg(plan.run, leg) / f"setup-{name}.log"
+    log.parent.mkdir(exist_ok=True)  # a shipment has no folder yet while its tree is looked at
     try:
-        problem = worktree.prepare(ledger.repo, lease, plan.worktree, ledger.leg(plan.run, leg) / f"setup-{name}.log")
+        problem = worktree.prepare(ledger.repo, lease, plan.worktree, log)
         if problem:
-            raise RelayError(f"set-up failed in a clean checkout: {problem}", exit_code=Exit.HUMAN)
+            raise SetupError(f"set-up failed in a clean checkout: {problem}", exit_code=Exit.HUMAN)
         yield path
     finally:
         worktree.release(ledger.repo, lease)
@@ -140,7 +146,10 @@ def _red(what: str, output: str) -> tuple[Check, str]:
 def against_base(
     ledger: Ledger, plan: Plan, chain: Sequence[Receipt], found: Sequence[Check], *, leg: str, base: str, seconds: float
 ) -> tuple[Check, ...]:
-    """Find out, for each red check, whether it was red at the base too; what the run already knows is not run again."""
+    """Find out, for each red check, whether it was red at the base too; what the run already knows is not run again.
+
+    Where the base cannot be set up, that stays unknown, and unknown excuses nothing.
+    """
     known = {
         check.command: check.base_exit
         for sealed in chain
@@ -149,15 +158,12 @@ def against_base(
         if check.base_exit is not None
     }
     red = [check for check in found if check.exit != 0 and check.by.startswith("checks.")]
-    if any(check.command not in known for check in red):
-        with checkout(ledger, plan, leg, base, "base") as folder:
-            for check in red:
-                if check.command not in known:
-                    known[check.command] = checks.run(check.command, folder, by=check.by, env={}, seconds=seconds)[
-                        0
-                    ].exit
+    unknown = [check for check in red if check.command not in known]
+    with suppress(SetupError), checkout(ledger, plan, leg, base, "base") if unknown else nullcontext(Path()) as folder:
+        for check in unknown:
+            known[check.command] = checks.run(check.command, folder, by=check.by, env={}, seconds=seconds)[0].exit
     return tuple(
-        msgspec.structs.replace(check, base_exit=known[check.command]) if check in red else check for check in found
+        msgspec.structs.replace(check, base_exit=known.get(check.command)) if check in red else check for check in found
     )
 
 

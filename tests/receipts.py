@@ -1,6 +1,6 @@
 """Builders of plans and receipts: a test says how legs and acts ended, and everything else follows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, get_args
 
 import msgspec
@@ -17,12 +17,14 @@ from relay.terms import (
     Kind,
     Phase,
     Plan,
+    Process,
     Receipt,
+    Start,
     Verdict,
 )
 
-Event = Mapping[str, Any]
-"""What a test says about one receipt: fields of it."""
+Event = dict[str, Any]
+"""What a test says about one receipt: fields of it, and `moves` where the leg changed the tree."""
 
 BASE: Final = "ba5e" * 10
 BASE_TREE: Final = "tree of the base"
@@ -77,7 +79,7 @@ def relay(*phases: Phase, **changes: Any) -> Plan:  # noqa: ANN401 - any field
 def work(ended_by: EndedBy = "reply", name: str = "implement", *, changed: bool = True, **fields: Any) -> Event:  # noqa: ANN401
     """Describe a work leg: done with a changed tree, unless something else is said."""
     done = {"status": "done"} if ended_by == "reply" else {}
-    return {"kind": "work", "phase": name, "ended_by": ended_by, "changed": changed} | done | fields
+    return {"kind": "work", "phase": name, "ended_by": ended_by, "agent": _AGENT.name, "moves": changed} | done | fields
 
 
 def judge(verdict: Verdict, name: str = "review", *, blocking: Sequence[str] = (), **fields: Any) -> Event:  # noqa: ANN401
@@ -102,7 +104,7 @@ def act(name: Act, **effect: str) -> Event:
 
 def check(exit_code: int, base_exit: int | None = None) -> Check:
     """Make a check that Relay ran."""
-    return Check(by="checks.test", command="pytest", exit=exit_code, seconds=1, output_sha256="", base_exit=base_exit)
+    return Check(by="checks.test", command="pytest", exit=exit_code, seconds=1.0, output_sha256="", base_exit=base_exit)
 
 
 def criterion(*, met: bool) -> CriterionResult:
@@ -121,6 +123,22 @@ def told(*events: Event, plan: Plan | None = None, before: tuple[Receipt, ...] =
     return before
 
 
+def start(plan: Plan, leg: str) -> Start:
+    """Make the intent of a leg."""
+    return Start(
+        schema=1,
+        run=plan.run,
+        leg=leg,
+        kind="work",
+        start=plan.base,
+        base=plan.base,
+        common_dir="/project/.git",
+        nonce="9bc1",
+        started="2026-11-29T02:30:00Z",
+        relay=Process(pid=1, started=1, boot="b"),
+    )
+
+
 def next_after(*events: Event, plan: Plan | None = None) -> rules.Next:
     """Ask the rules what comes next."""
     plan = plan or relay()
@@ -131,7 +149,7 @@ def _receipt(plan: Plan, before: tuple[Receipt, ...], event: Event) -> Receipt:
     number = len(before) + 1
     fields: dict[str, Any] = dict(event)
     head, tree = _stands(before)
-    if fields.pop("changed", False):
+    if fields.pop("moves", False):
         fields["head"], fields["tree"] = f"{number:040x}", f"tree {number}"
     elif event.get("act") == "rebase":
         fields["head"], fields["base"], fields["tree"] = f"{number:040x}", "f" * 40, f"tree {number}"

@@ -25,7 +25,7 @@ LIMIT: Final = 4 << 20
 NOT_INSTALLED: Final = frozenset({126, 127})
 """How a shell, `env` and `proc.run` say that a program cannot be run, or is not there (pitfalls row 9)."""
 WHY: Final = 4000
-"""How many of them stand in a finding."""
+"""How many characters of a judge's last output stand in its finding, in whole lines."""
 
 
 def preflight(agent: Agent, where: Path) -> str:
@@ -118,10 +118,15 @@ def _finding(ask: Ask, ended: proc.Ended) -> Taken:
         path=".",
         line=1,
         quote="",
-        why=ended.text.strip()[-WHY:],
+        why=_end(ended.text.strip()),
         repro=Repro(command=command, expect_exit=ended.code),
     )
     return _reply(JudgeReply(verdict="revise", nonce=ask.nonce, summary=title, findings=(finding,)))
+
+
+def _end(text: str) -> str:
+    """Return the last lines of an output; a line that is cut says something else than it did."""
+    return text if len(text) <= WHY else text[-WHY:].partition("\n")[2] or text[-WHY:]
 
 
 def _reply(reply: WorkReply | JudgeReply) -> Taken:

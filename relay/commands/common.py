@@ -42,8 +42,8 @@ def finish(here: Ledger, run: str, step: rules.Next) -> int:
     """Say where a run stands and what to type next; returns the exit code."""
     plan = ledgers.read_plan(here, run)
     stands, hint = rules.standing(plan, step), next_command(run, step)
-    text = step.text if isinstance(step, rules.Human) else ""
-    term.event("run", run=run, outcome=stands, reason=step.reason if text else "", needs=text, next=hint)
+    reason, text = (step.reason, step.text) if isinstance(step, rules.Human) else ("", "")
+    term.event("run", run=run, outcome=stands, reason=reason, needs=text, next=hint)
     term.say(f"{run}: {coloured(stands)}  {text}".rstrip())
     if isinstance(step, rules.Wait):
         term.say(f"quota is used up until {step.until}")

@@ -42,24 +42,19 @@ def command(wanted: str | None, word: str | None) -> int:
 def _item(here: Ledger, run: str, leg: str | None, word: str) -> int:
     """Print one file, or a diff."""
     if word == "diff":
-        text = items.diff(here, run, leg).decode("utf-8", "replace")
-        if not text and not common.as_json():
+        content = items.diff(here, run, leg)
+        if not content:
             term.say("no changes")
-            return 0
     else:
         item = items.read(here, run, leg, word)
-        text = item.data.decode("utf-8", "replace")
+        content = item.data
         if item.warning:
             term.say(f"{term.style('warning:', 'yellow')} {item.warning}")
-    _print(word, text, run=run, leg=leg)
-    return 0
-
-
-def _print(kind: str, text: str, **about: object) -> None:
     if common.as_json():
-        term.event(kind, **about, text=text)
+        term.event(word, run=run, leg=leg, text=content.decode("utf-8", "replace"))
     else:
-        term.data(text)
+        term.raw(content)
+    return 0
 
 
 def _leg(here: Ledger, run: str, leg: str) -> int:

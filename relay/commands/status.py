@@ -7,6 +7,7 @@ from relay.errors import RelayError
 from relay.host import lock, term
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
+from relay.report import run as report
 from relay.rules import plan as rules
 from relay.telling import coloured
 
@@ -80,21 +81,6 @@ def _line(here: Ledger, run: str, *, held: bool) -> dict[str, object]:
         "rounds": chain[-1].round if chain else 1,
         "cost_microusd": sum(receipt.cost_microusd for receipt in legs),
         "seconds": round(sum(receipt.seconds for receipt in legs), 3),
-        "needs": _needs(step, held=held),
+        "needs": report.needs(step, held=held),
         "next": "" if held else common.next_command(run, step).split("    ")[0],
     }
-
-
-def _needs(step: rules.Next, *, held: bool) -> str:
-    """Say what a run needs, in a few words."""
-    match step:
-        case rules.Human():
-            return step.text
-        case rules.Wait():
-            return f"quota until {step.until}"
-        case rules.Accepted():
-            return "approval"
-        case rules.Go() if not held:
-            return "to be resumed"
-        case _:
-            return ""

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Final
 
 from relay.errors import Exit, RelayError
+from relay.host import pids
 from relay.host.repository import Repository
 from relay.terms import Struct
 
@@ -45,6 +46,7 @@ _CONFIG: Final[Config] = (
     ("core.untrackedCache", "false"),
     ("gc.auto", "0"),
     ("i18n.commitEncoding", "UTF-8"),
+    ("log.showSignature", "false"),
     ("maintenance.auto", "false"),
     ("safe.bareRepository", "explicit"),
     ("submodule.recurse", "false"),
@@ -86,7 +88,7 @@ def _program(path: str) -> str:
 def ours(repo: Repository, extra: Mapping[str, str], config: Config) -> dict[str, str]:
     """Return the variables that a call sets; `extra` wins over all of them, `config` over the settings above."""
     where = {"GIT_DIR": str(repo.git_dir), "GIT_COMMON_DIR": str(repo.common)}
-    return _ENV | where | dict(extra) | settings(config)
+    return _ENV | where | {"RELAY_GIT": pids.signature()} | dict(extra) | settings(config)
 
 
 def settings(config: Config) -> dict[str, str]:

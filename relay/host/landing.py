@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from relay.errors import RelayError
-from relay.host import git, repository
+from relay.host import git, repository, signals
 from relay.host.repository import Repository
 
 
@@ -25,20 +25,21 @@ def land(repo: Repository, ref: str, commit: str, old: str) -> str:
     there = repository.discover(folder)
     if there.top is None:
         return f"`{ref.removeprefix('refs/heads/')}` is checked out away from `{folder}`: approve it from that checkout"
-    answer = git.call(
-        there,
-        "-C",
-        str(folder),
-        "merge",
-        "--ff-only",
-        "--no-autostash",
-        "--no-overwrite-ignore",
-        "--no-verify-signatures",
-        "--no-stat",
-        "--quiet",
-        commit,
-        timeout=600,
-    )
+    with signals.held():  # killed half-way, git would leave the person's checkout half-way
+        answer = git.call(
+            there,
+            "-C",
+            str(folder),
+            "merge",
+            "--ff-only",
+            "--no-autostash",
+            "--no-overwrite-ignore",
+            "--no-verify-signatures",
+            "--no-stat",
+            "--quiet",
+            commit,
+            timeout=600,
+        )
     if git.resolve(repo, ref) == commit:
         return ""
     said = answer.err.strip().splitlines() or ["git refused"]

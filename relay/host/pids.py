@@ -89,8 +89,22 @@ def carries(pid: int, mark: bytes) -> bool:
 
 def survivors(nonce: str) -> list[int]:
     """Return the processes whose environment carries `RELAY_NONCE=nonce`, without this one and its ancestors."""
-    mark = f"RELAY_NONCE={nonce}".encode()
-    return [pid for pid in others() if stat(pid) and carries(pid, mark)] if nonce else []
+    return _carriers(f"RELAY_NONCE={nonce}") if nonce else []
+
+
+def signature(runner: Process | None = None) -> str:
+    """Return what a Relay process, this one if unsaid, writes into the environment of everything it starts."""
+    runner = runner or this()
+    return f"{runner.pid}.{runner.started}"
+
+
+def orphans(runner: Process, name: str) -> list[int]:
+    """Return what a Relay process started and left: `RELAY_RUNNER` marks programs, `RELAY_GIT` its own git."""
+    return _carriers(f"{name}={signature(runner)}")
+
+
+def _carriers(mark: str) -> list[int]:
+    return [pid for pid in others() if stat(pid) and carries(pid, mark.encode())]
 
 
 def end(pids: Iterable[int]) -> None:

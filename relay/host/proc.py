@@ -5,19 +5,17 @@ What a program says is kept in bounded memory, its input is always given, its se
 """
 
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from relay.errors import RelayError
-from relay.host import clock, files, term
-from relay.host.pids import alive, end, survivors, this
+from relay.host import clock, files, signals, term
+from relay.host.pids import alive, end, orphans, survivors, this
 from relay.host.program import How, Program
 from relay.terms import Limits, Process, Struct
 
-__all__ = ["Ended", "alive", "clean_env", "end", "run", "survivors", "this"]
+__all__ = ["Ended", "alive", "clean_env", "end", "orphans", "run", "survivors", "this"]
 
 # As `git rev-parse --local-env-vars` prints them, so that no inherited name leads git to another repository.
 _GIT_LOCAL: Final = frozenset(
@@ -88,29 +86,6 @@ def clean_env(extra: Mapping[str, str] = {}) -> dict[str, str]:
     return {**env, **extra}
 
 
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Hold back the signals that end Relay; one that comes meanwhile is delivered afterwards.
-
-    Their Python handlers are exchanged, since a signal mask holds for one thread and any other one takes the signal.
-    """
-    came: list[int] = []
-    before = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    try:
-        with suppress(ValueError):  # outside the main thread no handler ever runs
-            for signum, handler in before.items():
-                if handler not in {signal.SIG_IGN, None}:
-                    signal.signal(signum, lambda number, _: came.append(number))
-        yield
-    finally:
-        with suppress(ValueError):
-            for signum, handler in before.items():
-                if handler not in {signal.SIG_IGN, None}:
-                    signal.signal(signum, handler)
-        for number in came[:1]:
-            signal.raise_signal(number)
-
-
 def run(
     command: Sequence[str] | str,
     *,
@@ -145,7 +120,7 @@ def run(
             spawned(process)
         how = program.watch()
     finally:
-        with _undisturbed():
+        with signals.held():
             code = program.end()
     if program.fault is not None:
         raise program.fault

@@ -49,7 +49,7 @@ class Program:
         self._child = child = subprocess.Popen(
             command,
             cwd=cwd,
-            env={**env, "RELAY_NONCE": self._nonce},
+            env={**env, "RELAY_NONCE": self._nonce, "RELAY_RUNNER": pids.signature()},
             stdin=subprocess.PIPE if self._stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -71,6 +71,19 @@ def data(text: str) -> None:
     _print(sys.stdout, text)
 
 
+def raw(content: bytes) -> None:
+    """Print bytes as they are, for another program to take, such as a diff; on a terminal they are text like any."""
+    try:
+        if sys.stdout.isatty():
+            data(content.decode("utf-8", "replace"))
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+    except (AttributeError, OSError, ValueError):
+        _give_up(sys.stdout)
+
+
 def say(text: str) -> None:
     """Tell what is going on, on stderr; not with `-q`."""
     if not _Voice.quiet:
@@ -84,7 +97,12 @@ def detail(text: str) -> None:
 
 
 def hint(text: str) -> None:
-    """Say what to type next, on stderr; further lines stand below the first."""
+    """Say what to type next, on stderr; not with `-q`. Further lines stand below the first."""
+    if not _Voice.quiet:
+        _hint(text)
+
+
+def _hint(text: str) -> None:
     for number, line in enumerate(text.splitlines()):
         _print(sys.stderr, f"{'     ' if number else style('hint:', 'cyan')} {line}")
 
@@ -101,7 +119,7 @@ def error(problem: RelayError) -> None:
     """Say what went wrong and what to type next, and with `--json` as an event as well."""
     event("error", message=problem.message, hint=problem.hint, exit=int(problem.exit_code))
     _print(sys.stderr, f"{style('error:', 'red')} {problem.message}")
-    hint(problem.hint)
+    _hint(problem.hint)
 
 
 def table(rows: Iterable[Sequence[str]], headers: Sequence[str] = ()) -> None:

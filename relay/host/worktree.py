@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from relay.errors import Exit, RelayError
-from relay.host import drivers, files, git, names, provision, scan, touched
+from relay.host import drivers, files, git, names, provision, scan, signals, touched
 from relay.host.repository import Repository
 from relay.terms import Struct, Worktree
 
@@ -210,7 +210,10 @@ def _forget(repo: Repository, path: Path, git_dir: Path) -> None:
     back = _target(git_dir, "gitdir") if inside else None
     theirs = back is not None and back.parent != path  # an emptied `gitdir` names nobody (row 80)
     if inside and not theirs and _read(git_dir / "locked").startswith(_OURS.encode()):
-        files.remove_tree(git_dir)
+        with signals.held():  # a part of an entry belongs to nobody, so what says whose it is goes last
+            for name in set(os.listdir(git_dir)) - {"gitdir", "locked"}:
+                files.remove_tree(git_dir / name)
+            files.remove_tree(git_dir)
         with suppress(OSError):
             git_dir.parent.rmdir()  # as git does when the last worktree goes
 

@@ -193,6 +193,14 @@ def numbered(ledger: Ledger, run: str) -> list[tuple[int, str]]:
 
 def receipts(ledger: Ledger, run: str) -> tuple[Receipt, ...]:
     """Read all receipts in number order and check that each names the one before it; a break is refused (exit 6)."""
+    return _chain(ledger, run)[0]
+
+
+def _chain(ledger: Ledger, run: str) -> tuple[tuple[Receipt, ...], str]:
+    """Return all receipts, and the hash that the next one carries as `prev`.
+
+    Hashes are of the bytes on disk: another version of Relay may write the same receipt with more fields.
+    """
     prev = _plan_and_hash(ledger, run)[1]
     found: list[Receipt] = []
     for path, data in _sealed(ledger, run):
@@ -205,7 +213,7 @@ def receipts(ledger: Ledger, run: str) -> tuple[Receipt, ...]:
             )
         prev = files.sha256(data)
         found.append(sealed)
-    return tuple(found)
+    return tuple(found), prev
 
 
 def _sealed(ledger: Ledger, run: str) -> Iterator[tuple[Path, bytes]]:
@@ -263,9 +271,7 @@ def seal(ledger: Ledger, sealed: Receipt, beside: Mapping[str, bytes]) -> Receip
         files.write(folder / name, data)
     files.sync_folder(folder)
     files.sync_folder(folder.parent)
-    chain = receipts(ledger, sealed.run)
-    prev = receipt.sha256(chain[-1]) if chain else _plan_and_hash(ledger, sealed.run)[1]
-    done = receipt.chained(sealed, prev)
+    done = receipt.chained(sealed, _chain(ledger, sealed.run)[1])
     files.write(path, receipt.encode(done))
     files.sync_folder(folder)
     return done

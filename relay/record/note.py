@@ -148,7 +148,8 @@ def _quoted(text: str) -> str:
 def _recovery(plan: Plan, receipt: Receipt) -> list[str]:
     """List the commands that establish the present state; Relay runs them for the receiver and shows their output."""
     own = ["git rev-parse HEAD", "git status --short", f"git log --oneline -3 {receipt.start[:12]}..HEAD"]
-    return ["Run these before believing anything below.", "", *(_indented(f"`{command}`") for command in [*own, *plan.recovery])]
+    steps = [_indented(f"`{command}`") for command in [*own, *plan.recovery]]
+    return ["Run these before believing anything below.", "", *steps]
 
 
 def _completed(receipt: Receipt, reply: Reply | None, withhold: Collection[str], cut: _Cutter) -> list[str]:

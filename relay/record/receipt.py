@@ -28,9 +28,10 @@ def decode(data: bytes, kind: type[T], path: str) -> T:
                 exit_code=Exit.GATE,
             )
         return msgspec.convert(found, kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
+        problem = str(error).removeprefix("JSON is malformed: ")
         raise RelayError(
-            f"`{path}` cannot be read: {str(error)[:1].lower()}{str(error)[1:]}",
+            f"`{path}` cannot be read: {problem[:1].lower()}{problem[1:]}",
             hint="a sealed file is never rewritten: restore it from a backup, or look with `relay verify`",
             exit_code=Exit.GATE,
         ) from None

@@ -105,6 +105,11 @@ def dollars(microusd: int) -> str:
     return f"${microusd / 1_000_000:.2f}"
 
 
+def duration(seconds: float) -> str:
+    """Write a span as people read it: seconds up to two minutes, then minutes."""
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} minutes"  # noqa: PLR2004 - as the line above says
+
+
 def count(number: int, what: str, many: str = "") -> str:
     """Write a number with its word, in the plural where that is due."""
     return f"{number} {what if number == 1 else many or what + 's'}"

@@ -123,7 +123,7 @@ def _ended(plan: Plan, chain: Sequence[Receipt]) -> Iterator[str]:
     rounds = max((sealed.round for sealed in chain), default=1)
     counts = [runs.count(len(taken), "leg"), runs.count(len(chain) - len(taken), "act"), runs.count(rounds, "round")]
     yield f"outcome: {rules.standing(plan, rules.next_leg(plan, chain))}"
-    yield f"in all: {', '.join(counts)}, {minutes:.1f} minutes of agents, {runs.dollars(cost)}"
+    yield f"in all: {', '.join(counts)}, {runs.duration(minutes * 60)} of agents, {runs.dollars(cost)}"
     bare = [sealed.leg for sealed in taken if sealed.jail in {None, "off"}]
     if bare and len(bare) == len(taken):
         yield "boundaries were watched, not enforced: there was no jail"

@@ -117,6 +117,19 @@ def in_a_row(history: Sequence[Receipt], endings: frozenset[str]) -> int:
     return count
 
 
+def moved_bases(receipts: Sequence[Receipt]) -> int:
+    """Count the times the base moved under the run since a person last did anything: approving itself is no person."""
+    count = 0
+    for receipt in reversed(receipts):
+        if receipt.act == "rebase":
+            count += 1
+        elif receipt.act in {"answer", "extend", "reject", "go"} or (
+            receipt.act == "approve" and not receipt.by.startswith("relay")
+        ):
+            break
+    return count
+
+
 def progressed(history: Sequence[Receipt]) -> bool:
     """Tell whether the newest work leg, with the cut-short ones before it, left another tree than they began with.
 

@@ -31,6 +31,9 @@ __all__ = [
 RETRIES: Final = 2
 """How often Relay itself sends a work leg back that changed nothing or turned a check red."""
 
+REBASE_LIMIT: Final = 3
+"""How often a run that approves itself is put onto a base that moved before a person is asked."""
+
 CUT_LIMIT: Final = 3
 """How many legs in a row may be cut short before a person is asked."""
 
@@ -208,6 +211,8 @@ def _after_ship(newest: Receipt) -> Next:
 def _after_rebase(plan: Plan, receipts: Sequence[Receipt], newest: Receipt) -> Next:
     """Go on from a new base: the judges look again; where the patch did not apply, the work phase does."""
     work, effect = last_work(plan), newest.effect or {}
+    if past.moved_bases(receipts) > REBASE_LIMIT:
+        return Human(reason="base", leg=newest.leg, text=f"the base moved {REBASE_LIMIT + 1} times under the run")
     judges = plan.phases[plan.phases.index(work) + 1 :]
     phase = work if effect.get("conflict") or not judges else judges[0]
     return go(plan, receipts, phase.name, newest.round + 1, effect.get("why", "the base moved"))

@@ -16,6 +16,7 @@ EXIT: Final = {
     "inconclusive": Exit.HUMAN,
     "offer": Exit.HUMAN,
     "ship": Exit.HUMAN,
+    "base": Exit.HUMAN,
     "budget": Exit.HUMAN,
     "stuck": Exit.HUMAN,
     "setup": Exit.HUMAN,

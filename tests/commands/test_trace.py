@@ -22,7 +22,7 @@ def test_it_ends_with_how_it_stands_what_it_took_and_how_it_was_watched(accepted
     *_, outcome, total, watched = accepted.inside("trace").out.splitlines()
     assert outcome == "outcome: accepted"
     assert total.startswith("in all: 5 legs, 0 acts, 2 rounds, ")
-    assert total.endswith(" minutes of agents, $0.00")
+    assert total.endswith(" s of agents, $0.00")
     assert watched == "boundaries were watched, not enforced: there was no jail"
 
 
@@ -80,4 +80,4 @@ def test_a_run_that_has_not_begun_is_told_too(accepted: World) -> None:
         (leg / "receipt.json").unlink()
     ran = accepted.inside("trace")
     assert ran.code == 0
-    assert "in all: 0 legs, 0 acts, 1 round, 0.0 minutes of agents, $0.00" in ran.out
+    assert "in all: 0 legs, 0 acts, 1 round, 0.0 s of agents, $0.00" in ran.out

@@ -25,17 +25,17 @@ def repo(project: World) -> Repository:
 
 
 HOSTILE = {
-    "diff.external": "./tool",
+    "diff.external": "TOOL",
     "diff.noprefix": "true",
     "diff.mnemonicPrefix": "true",
     "diff.context": "0",
     "diff.renames": "false",
-    "diff.planted.textconv": "./tool",
-    "diff.planted.command": "./tool",
+    "diff.planted.textconv": "TOOL",
+    "diff.planted.command": "TOOL",
     "color.ui": "always",
     "color.diff": "always",
-    "core.pager": "./tool",
-    "core.fsmonitor": "./tool",
+    "core.pager": "TOOL",
+    "core.fsmonitor": "TOOL",
 }
 
 
@@ -47,8 +47,11 @@ def test_a_diff_is_the_same_whatever_the_settings_say(project: World, repo: Repo
     assert b"\n one\n-two\n+2\n three\n" in plain
     (project.root / "tool").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     (project.root / "tool").chmod(0o755)
+    attributes = project.root / ".git/info/attributes"
+    attributes.parent.mkdir(exist_ok=True)
+    attributes.write_text("* diff=planted\n")
     for name, value in HOSTILE.items():
-        project.git("config", name, value)
+        project.git("config", name, value.replace("TOOL", str(project.root / "tool")))
     assert git.diff(repo, first, second) == plain
     assert git.numstat(repo, first, second) == (Change(path="a.txt", added=1, removed=1),)
     assert not (tmp_path / "ran").exists()

@@ -101,7 +101,7 @@ def test_a_checkout_that_is_not_whole_is_refused_whatever_git_says(
     wrapper.write_text(f'#!/bin/sh\n{real} "$@"\ncode=$?\n[ $1 = worktree ] && rm {place}/a.txt\nexit $code\n')
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", f"{wrapper.parent}:{os.environ['PATH']}")
-    with pytest.raises(RelayError, match="does not hold .* as a whole"):
+    with pytest.raises(RelayError, match=r"does not hold .* as a whole"):
         leased(project, repo)
     assert not place.exists()
     assert worktree.own(repo) == []

@@ -181,6 +181,8 @@ def _serve(log: Path, said: Path) -> None:
     from relay.commands import approve, resume, run  # noqa: F401
     from relay.record import note, reply, spec  # noqa: F401
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite that runs in the background ignores both,
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and so would what it starts
     for line in sys.stdin:
         log.write_bytes(b"")
         said.write_bytes(b"")

@@ -1,4 +1,4 @@
-"""Agents that stop in the middle of a chosen leg, ignore every polite request to end, and write down when they lived."""
+"""Agents that stop in the middle of a chosen leg, ignore every polite request to end, and note when they lived."""
 
 import os
 import signal
@@ -137,8 +137,8 @@ def carriers(*marks: str) -> list[int]:
     """Return the processes whose environment has one of these lines."""
     wanted = {mark.encode() for mark in marks}
     found = []
-    for name in filter(str.isdecimal, os.listdir("/proc")):
+    for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if wanted.intersection(Path("/proc", name, "environ").read_bytes().split(b"\0")):
-                found.append(int(name))
+            if wanted.intersection((folder / "environ").read_bytes().split(b"\0")):
+                found.append(int(folder.name))
     return found

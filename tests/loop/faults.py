@@ -56,13 +56,20 @@ def untouched(world: World) -> Iterator[None]:
 
 def _state(world: World) -> dict[str, object]:
     state: dict[str, object] = {name: stands(path) for name, path in _entries(world.root)}
-    state["status"] = world.git("status", "--porcelain", "--untracked-files=all", "--ignored")
+    state["status"] = status(world)
     state["HEAD"] = (world.root / ".git" / "HEAD").read_bytes()
     state["config"] = (world.root / ".git" / "config").read_bytes()
     state["hooks"] = [stands(path) for _, path in _entries(world.root / ".git" / "hooks")]
     refs = world.refs()
     state["refs"] = {name: oid for name, oid in refs.items() if "/relay/" not in name}
     return state
+
+
+def status(world: World) -> str:
+    """Return the state of the checkout, without running any hook, filter or monitor: the world may be full of them."""
+    off = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "filter.own.clean=", "filter.own.process=")
+    flags = [word for setting in off for word in ("-c", setting)]
+    return world.git("--no-optional-locks", *flags, "status", "--porcelain", "--untracked-files=all", "--ignored")
 
 
 def stands(path: Path) -> object:

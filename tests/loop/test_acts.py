@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.loop.faults import refused, sober, stopped, through
 from tests.world import BROKEN, FIXED, World
 
 ASKED = "May I rename `add`?"
+SHORT = ["implement", "review"]
 
 
 def work(text: str = FIXED, **reply: object) -> dict[str, object]:
@@ -23,12 +26,12 @@ def judged(verdict: str, quote: str = "", **reply: object) -> dict[str, object]:
 def lined_up(
     folder: Path, *, review: list[dict[str, object]], implement: list[dict[str, object]] | None = None
 ) -> World:
-    """Make a world whose implementer and reviewer play these turns."""
+    """Make a world of two phases, whose implementer and reviewer play these turns."""
     world = World.simple(folder)
     world.script("worker", *(implement or [work()]), phase="implement", vendor="north")
     world.script("reader", *review, phase="review", vendor="south")
     world.phases["implement"]["agent"], world.phases["review"]["agent"] = "worker", "reader"
-    world.save()
+    world.save(phases=SHORT)
     return world
 
 
@@ -41,8 +44,14 @@ def stubborn(folder: Path, rounds: int = 3) -> World:
         review=[judged("revise", f"+ {number}") for number in range(1, 8)],
     )
     world.phases["review"]["rounds"] = rounds
-    world.save()
+    world.save(phases=SHORT)
     return world
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Make a world of one phase."""
+    return World.simple(tmp_path, phases=["implement"])
 
 
 def test_a_question_of_a_worker_waits_for_the_answer_and_both_reach_the_next_leg(tmp_path: Path) -> None:
@@ -72,9 +81,8 @@ def test_a_question_of_a_judge_is_answered_to_the_judge(tmp_path: Path) -> None:
     assert json.loads(world.text("02-review"))["verdict"] == "blocked"
     through(world.inside("answer", world.only_run(), "Yes."))
     through(world.inside("resume"))
-    assert [leg.name for leg in world.legs()][2:] == ["03-answer", "04-review", "05-acceptance"]
-    for leg in ("04-review", "05-acceptance"):
-        assert "- Question: Is a negative sum fine?\n  Answer: Yes." in world.text(leg, "prompt.md")
+    assert [leg.name for leg in world.legs()][2:] == ["03-answer", "04-review"]
+    assert "- Question: Is a negative sum fine?\n  Answer: Yes." in world.text("04-review", "prompt.md")
 
 
 def test_at_the_cap_an_answer_grants_one_round_and_no_more(tmp_path: Path) -> None:
@@ -98,7 +106,7 @@ def test_a_finding_that_survives_two_repairs_needs_a_person(tmp_path: Path) -> N
     again = [work(f"# try {number}\n{BROKEN}# return a + b\n") for number in range(1, 5)]
     world = lined_up(tmp_path, implement=again, review=[judged("revise", "return a - b")])
     world.phases["review"]["rounds"] = 9
-    world.save()
+    world.save(phases=SHORT)
     stopped(world.inside("run", world.spec()), 4, "survived two repairs")
     receipts = world.receipts()
     assert len(receipts) == 6, "long before the cap"
@@ -118,11 +126,11 @@ def test_a_rejection_is_a_must_for_everybody_after_it(tmp_path: Path) -> None:
     through(world.inside("reject", run, "--why", "say why in a comment"))
     refused(world.inside("approve", run), 1, "not accepted", f"relay resume {run}")
     through(world.inside("resume", run))
-    assert [leg.name for leg in world.legs()][3:] == ["04-reject", "05-implement", "06-review", "07-acceptance"]
-    for leg in ("05-implement", "06-review", "07-acceptance"):
+    assert [leg.name for leg in world.legs()][2:] == ["03-reject", "04-implement", "05-review"]
+    for leg in ("04-implement", "05-review"):
         assert "- A person demands: say why in a comment" in world.text(leg, "prompt.md")
         assert "- say why in a comment" in world.text(leg, "note.md").partition("## Must")[2].partition("## Risks")[0]
-    assert world.receipts()[4]["round"] == 2
+    assert world.receipts()[3]["round"] == 2
     through(world.inside("approve", run))
     assert world.show("main", "calc.py") == FIXED + "# why\n"
 
@@ -158,7 +166,7 @@ def test_a_rejected_run_can_be_closed_for_good(world: World) -> None:
     ran = world.inside("resume", run)
     assert (ran.code, "nothing to resume" in ran.err) == (1, True), ran
     assert world.inside("resume", run, "--rounds", "1").code == 1
-    assert len(world.legs()) == 4, "nothing is added to a run that ended"
+    assert len(world.legs()) == 2, "nothing is added to a run that ended"
     assert world.show("main", "calc.py") == BROKEN
     assert world.show(f"relay/{run}", "calc.py") == FIXED, "the work is kept"
 
@@ -172,9 +180,9 @@ def test_approving_twice_ships_once_and_says_so(world: World) -> None:
     through(ran)
     assert "has shipped already" in ran.err
     assert world.git("rev-parse", "main") == shipped
-    assert len(world.legs()) == 5
+    assert len(world.legs()) == 3
     through(world.inside("resume", run))
-    assert len(world.legs()) == 5
+    assert len(world.legs()) == 3
 
 
 def test_what_is_not_accepted_cannot_be_approved_and_the_hint_says_what_would_make_it_so(tmp_path: Path) -> None:
@@ -198,7 +206,7 @@ def test_a_rehearsed_approval_says_what_would_go_out_and_does_nothing(world: Wor
     through(ran)
     assert "merge into main" in ran.out
     assert "calc.py +1 -1" in ran.out
-    assert (world.refs(), len(world.legs())) == (before, 3)
+    assert (world.refs(), len(world.legs())) == (before, 1)
 
 
 def test_a_rehearsal_ships_nothing_even_where_an_approval_already_stands(world: World) -> None:

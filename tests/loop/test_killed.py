@@ -171,9 +171,7 @@ def test_an_approval_that_is_killed_anywhere_ships_once(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("leg", doomed.LEGS)
-def test_an_agent_that_outlives_its_killed_runner_is_ended_before_the_next_one_starts(
-    tmp_path: Path, leg: str
-) -> None:
+def test_an_agent_that_outlives_its_killed_runner_is_ended_before_the_next_one_starts(tmp_path: Path, leg: str) -> None:
     world = doomed.build(tmp_path / "world")
     doomed.doom(world, leg)
     running = world.start("run", world.spec())

@@ -15,21 +15,21 @@ SPEC = """# Make add add
 
 
 def accepted(folder: Path, check: str = "grep -q 'return a + b' calc.py", **tables: object) -> World:
-    """Make a world with an accepted run, and let everybody who judges say yes again."""
-    world = World.simple(folder, **tables)
+    """Make a world with an accepted run of two phases, whose judge says yes again when it is asked again."""
+    world = World.simple(folder, **({"phases": ["implement", "acceptance"]} | tables))
     through(world.inside("run", world.spec(SPEC.format(check=check))))
     return world
 
 
 def test_a_base_that_moved_elsewhere_gets_the_change_once_the_criteria_hold_there_too(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
-    world = accepted(tmp_path, f"ls >> {seen}; grep -q 'return a + b' calc.py")
+    check = f"ls >> {seen}; test -e made.log && grep -q 'return a + b' calc.py"
+    world = accepted(tmp_path, check, worktree={"setup": ["touch made.log"]}, ship={"verify": ["test -e made.log"]})
     moved = world.commit({"news.txt": "meanwhile\n"})
     seen.write_text("")
     through(world.inside("approve"))
-    assert seen.read_text().split() == ["README.md", "calc.py", "news.txt", "relay.toml"], (
-        "run once, on the merged tree"
-    )
+    merged = ["README.md", "calc.py", "made.log", "news.txt", "relay.toml"]
+    assert seen.read_text().split() == merged, "run once, on the merged tree, set up like every other"
     assert world.git("rev-parse", "main^") == moved
     assert world.git("diff", "--name-only", "main^", "main") == "calc.py"
     assert (world.root / "calc.py").read_text() == FIXED
@@ -80,7 +80,7 @@ def test_a_base_that_conflicts_sends_the_change_back_to_the_worker_with_the_conf
     run = world.only_run()
     moved = world.commit({"calc.py": "def add(a, b):\n    return b - a\n"})
     stopped(world.inside("approve"), 1, "the change conflicts with it in `calc.py`", f"relay resume {run}")
-    marked = world.show(f"refs/relay/{run}/05-rebase", "calc.py")
+    marked = world.show(f"refs/relay/{run}/04-rebase", "calc.py")
     assert "<<<<<<<" in marked
     assert "    return b - a\n" in marked
     assert "    return a + b\n" in marked
@@ -88,13 +88,13 @@ def test_a_base_that_conflicts_sends_the_change_back_to_the_worker_with_the_conf
     left, mended = {"calc.py": marked}, {"calc.py": FIXED + "# after all\n"}
     world.implementer({"calc.py": FIXED}, left | {"note.txt": "done\n"}, mended)
     through(world.inside("resume"))
-    legs = [leg.name for leg in world.legs()][5:]
-    assert legs == ["06-implement", "07-implement", "08-review", "09-acceptance"], "markers are no work that is done"
-    assert "conflicts with it in `calc.py`" in world.text("06-implement", "prompt.md")
-    [check] = json.loads(world.text("06-implement"))["checks"]
+    legs = [leg.name for leg in world.legs()][4:]
+    assert legs == ["05-implement", "06-implement", "07-acceptance"], "markers are no work that is done"
+    assert "conflicts with it in `calc.py`" in world.text("05-implement", "prompt.md")
+    [check] = json.loads(world.text("05-implement"))["checks"]
     assert (check["by"], check["exit"]) == ("relay", 1)
-    assert "no conflict marker is left" in world.text("07-implement", "prompt.md")
-    assert json.loads(world.text("07-implement"))["checks"] == []
+    assert "no conflict marker is left" in world.text("06-implement", "prompt.md")
+    assert json.loads(world.text("06-implement"))["checks"] == []
 
     through(world.inside("approve"))
     assert world.git("rev-parse", "main^") == moved
@@ -108,7 +108,7 @@ def test_criteria_that_break_on_the_merged_tree_send_it_back_and_nothing_goes_ou
     assert world.git("rev-parse", "main") == moved
     sober(world.inside("resume", "--until", "acceptance"))
     last = world.receipts()[-1]
-    assert (last["leg"], last["verdict"], last["score"]) == ("07-acceptance", "revise", "0/1")
+    assert (last["leg"], last["verdict"], last["score"]) == ("05-acceptance", "revise", "0/1")
 
 
 def test_without_judges_a_moved_base_is_worked_on_again_and_is_not_accepted_by_itself(tmp_path: Path) -> None:

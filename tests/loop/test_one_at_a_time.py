@@ -1,6 +1,8 @@
 """One run in a repository at a time, from wherever it is started; who comes second is told who holds it, at once."""
 
+import contextlib
 import os
+import select
 import shlex
 import signal
 import subprocess
@@ -20,32 +22,41 @@ AT_ONCE = 2.0
 """Seconds within which the second one must be told."""
 
 
+FIX = f"printf {shlex.quote(FIXED.replace(chr(10), chr(92) + 'n'))} > calc.py"
+"""A line of shell that mends the bug."""
+
+
 class Gate:
     """An implementer that says when it works, and goes on when it is let."""
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self._working, self._go = world.folder / "working", world.folder / "go"
-        os.mkfifo(self._working)
-        os.mkfifo(self._go)
-        fix = f"printf {shlex.quote(FIXED.replace(chr(10), chr(92) + 'n'))} > calc.py"
-        world.shell(
-            "implementer", f"echo > {self._working}\nread _ < {self._go}\n{fix}", phase="implement", reply="exit"
-        )
+        working, go = world.folder / "working", world.folder / "go"
+        for path in (working, go):
+            os.mkfifo(path)
+        self._working, self._go = os.open(working, os.O_RDWR), os.open(go, os.O_RDWR)  # so that nobody waits to open
+        world.shell("implementer", f"echo > {working}\nread _ < {go}\n{FIX}", phase="implement", reply="exit")
         world.save()
 
     def wait(self) -> None:
         """Wait until the agent works."""
-        self._working.read_bytes()
+        assert select.select([self._working], [], [], SAFETY)[0], "no agent began"
+        os.read(self._working, 1)
 
     def open(self) -> None:
         """Let the agent go on."""
-        self._go.write_bytes(b"\n")
+        os.write(self._go, b"\n")
+
+    def close(self) -> None:
+        """Give the pipes back."""
+        os.close(self._working)
+        os.close(self._go)
 
 
 @pytest.fixture
-def gate(world: World) -> Gate:
-    return Gate(world)
+def gate(world: World) -> Iterator[Gate]:
+    with contextlib.closing(Gate(world)) as made:
+        yield made
 
 
 def _places(world: World) -> dict[str, Path]:
@@ -63,7 +74,10 @@ def _places(world: World) -> dict[str, Path]:
 
 
 def _ended(world: World, process: "subprocess.Popen[bytes]") -> Ran:
-    out, err = process.communicate(timeout=SAFETY)
+    try:
+        out, err = process.communicate(timeout=SAFETY)
+    finally:
+        process.kill()
     return Ran(("run",), world.root, process.returncode, out.decode(), err.decode())
 
 
@@ -74,6 +88,7 @@ def test_of_many_runs_started_at_once_one_goes_through_and_the_others_leave_noth
     with ThreadPoolExecutor(len(started)) as pool:
         running: list[Future[Ran]] = [pool.submit(_ended, world, process) for process in started]
         try:
+            gate.wait()
             losers = [done.result() for done in islice(as_completed(running, timeout=SAFETY), len(started) - 1)]
         finally:
             gate.open()
@@ -126,13 +141,13 @@ def test_a_run_in_progress_cannot_be_driven_or_decided_by_another(gate: Gate, ve
 def test_a_run_that_stands_can_be_approved_while_another_one_works(world: World) -> None:
     through(world.relay("run", world.spec()))
     accepted = world.only_run()
-    gate = Gate(world)
-    second = world.start("run", world.spec(name="other.md"))
-    gate.wait()
-    through(world.relay("approve", accepted))
-    assert world.show("main", "calc.py") == FIXED
-    gate.open()
-    sober(_ended(world, second))
+    with contextlib.closing(Gate(world)) as gate:
+        second = world.start("run", world.spec(name="other.md"))
+        gate.wait()
+        through(world.relay("approve", accepted))
+        assert world.show("main", "calc.py") == FIXED
+        gate.open()
+        sober(_ended(world, second))
 
 
 def test_a_killed_holder_holds_nothing_and_its_agent_does_not_outlive_the_next_one(gate: Gate) -> None:
@@ -179,8 +194,7 @@ def _answers(world: World) -> Iterator[str]:
 def test_an_agent_that_starts_a_run_in_its_own_repository_is_told_that_it_is_held(world: World) -> None:
     said = world.folder / "answers"
     inner = _relay(world, "run", "--base", "main", world.spec(name="inner.md"))
-    fix = f"printf {shlex.quote(FIXED.replace(chr(10), chr(92) + 'n'))} > calc.py"
-    world.shell("implementer", f"{inner} > {said} 2>&1; echo $? >> {said}; {fix}", phase="implement", reply="exit")
+    world.shell("implementer", f"{inner} > {said} 2>&1; echo $? >> {said}; {FIX}", phase="implement", reply="exit")
     world.save()
     with untouched(world):
         through(world.relay("run", world.spec()))

@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import environment
 from tests.loop.faults import through, worktrees
 from tests.world import FIXED, World
 
@@ -46,9 +48,25 @@ def lined_up(folder: Path, implement: list[dict[str, object]], review: list[dict
     return world
 
 
-@pytest.fixture
-def revised(tmp_path: Path) -> World:
-    """Make a world whose review asks for one revision."""
+@pytest.fixture(scope="module")
+def revised(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Make a world whose review asked for one revision, and whose run has shipped: the tests here only look at it."""
+    outside = dict(os.environ)
+    os.environ.clear()
+    os.environ.update({"PATH": outside["PATH"]} | environment(tmp_path_factory.mktemp("user")))
+    try:
+        world = _revised(tmp_path_factory.mktemp("world"))
+        through(world.inside("run", world.spec()))
+        assert world.git("log", "--format=%s", "-1", "main") == "line up the agents", "nothing ships by itself"
+        through(world.inside("approve"))
+        assert worktrees() == []
+    finally:
+        os.environ.clear()
+        os.environ.update(outside)
+    return world
+
+
+def _revised(folder: Path) -> World:
     turns = [
         work(
             {"calc.py": CLUMSY},
@@ -58,7 +76,7 @@ def revised(tmp_path: Path) -> World:
         ),
         work({"calc.py": FIXED}, summary="The zero is gone."),
     ]
-    return lined_up(tmp_path, turns, [judged("revise", FOUND), judged("approve", summary="nothing left")])
+    return lined_up(folder, turns, [judged("revise", FOUND), judged("approve", summary="nothing left")])
 
 
 def findings(world: World, leg: str) -> list[dict[str, Any]]:
@@ -68,23 +86,19 @@ def findings(world: World, leg: str) -> list[dict[str, Any]]:
 
 
 def test_one_spec_becomes_one_accepted_commit_on_the_base(revised: World) -> None:
-    base = revised.git("rev-parse", "main")
-    through(revised.inside("run", revised.spec()))
+    base = revised.git("rev-parse", "main^")
     legs = ["01-implement", "02-review", "03-implement", "04-review", "05-acceptance"]
     run = revised.only_run()
     accepted = revised.git("rev-parse", f"refs/relay/{run}/03-implement")
     assert revised.git("rev-parse", f"relay/{run}") == accepted
-    assert revised.git("rev-parse", "main") == base, "nothing ships before somebody approves"
-
-    through(revised.inside("approve", run))
-
     assert [leg.name for leg in revised.legs()] == [*legs, "06-approve", "07-ship"]
     receipts = revised.receipts()
     assert [receipt["ended_by"] for receipt in receipts[:5]] == ["reply"] * 5
     assert [receipt["verdict"] for receipt in receipts] == [None, "revise", None, "approve", "approve", None, None]
     assert [receipt["round"] for receipt in receipts] == [1, 1, 2, 2, 2, 2, 2]
     assert [receipt["score"] for receipt in receipts[:5]] == ["1/1", None, "1/1", None, "1/1"]
-    assert revised.git("rev-parse", "main^") == base, "one commit"
+    assert {receipt["base"] for receipt in receipts} == {base}
+    assert revised.git("log", "-1", "--format=%s", base) == "line up the agents", "one commit"
     assert revised.git("rev-parse", "main^{tree}") == revised.git("rev-parse", f"{accepted}^{{tree}}")
     assert revised.git("status", "--porcelain") == ""
     assert (revised.root / "calc.py").read_text() == FIXED
@@ -104,27 +118,21 @@ def test_one_spec_becomes_one_accepted_commit_on_the_base(revised: World) -> Non
 
 
 def test_each_leg_starts_from_the_commit_before_it_which_is_kept_and_no_worktree_is_left(revised: World) -> None:
-    base = revised.git("rev-parse", "main")
-    through(revised.inside("run", revised.spec()))
-    through(revised.inside("approve"))
+    base = revised.git("rev-parse", "main^")
     run, receipts = revised.only_run(), revised.receipts()
     first, third = (revised.git("rev-parse", f"refs/relay/{run}/{leg}") for leg in ("01-implement", "03-implement"))
     assert [receipt["start"] for receipt in receipts[:5]] == [base, first, first, third, third]
     assert [receipt["head"] for receipt in receipts[:5]] == [first, first, third, third, third]
-    assert {receipt["base"] for receipt in receipts} == {base}
     assert set(revised.refs()) == {
         "refs/heads/main",
         f"refs/heads/relay/{run}",
         *(f"refs/relay/{run}/{leg}" for leg in ("01-implement", "03-implement", "07-ship")),
     }
     assert revised.show(f"refs/relay/{run}/01-implement", "calc.py") == CLUMSY
-    assert worktrees() == []
     assert len(revised.git("worktree", "list").splitlines()) == 1
 
 
 def test_receipts_are_a_chain_of_hashes_from_the_plan_on_and_hold_no_prose(revised: World) -> None:
-    through(revised.inside("run", revised.spec()))
-    through(revised.inside("approve"))
     before = (revised.runs / revised.only_run() / "plan.toml").read_bytes()
     for leg, receipt in zip(revised.legs(), revised.receipts(), strict=True):
         assert receipt["prev"] == hashlib.sha256(before).hexdigest(), leg
@@ -138,7 +146,6 @@ def test_receipts_are_a_chain_of_hashes_from_the_plan_on_and_hold_no_prose(revis
 
 
 def test_the_reviewer_gets_spec_and_diff_and_not_what_the_implementer_thinks_of_it(revised: World) -> None:
-    through(revised.inside("run", revised.spec()))
     for leg in ("02-review", "05-acceptance"):
         prompt = revised.text(leg, "prompt.md")
         assert "`add` in calc.py subtracts." in prompt
@@ -155,7 +162,6 @@ def test_the_reviewer_gets_spec_and_diff_and_not_what_the_implementer_thinks_of_
 
 
 def test_the_finding_goes_into_the_note_and_into_both_prompts_that_follow(revised: World) -> None:
-    through(revised.inside("run", revised.spec()))
     [finding] = findings(revised, "02-review")
     assert (finding["evidence"], finding["blocks"], finding["since"]) == ("located", True, 1)
     todo = revised.text("02-review", "note.md").partition("## To do")[2]
@@ -170,8 +176,7 @@ def test_the_finding_goes_into_the_note_and_into_both_prompts_that_follow(revise
 
 
 def test_a_note_says_who_wrote_it_when_about_what_and_carries_no_value_that_drifts(revised: World) -> None:
-    through(revised.inside("run", revised.spec()))
-    for leg, receipt in zip(revised.legs(), revised.receipts(), strict=True):
+    for leg, receipt in zip(revised.legs()[:5], revised.receipts()[:5], strict=True):
         _, front, body = (leg / "note.md").read_text().split("+++\n", 2)
         fields = tomllib.loads(front)
         assert (fields["run"], fields["leg"], fields["round"]) == (receipt["run"], leg.name, receipt["round"])

@@ -50,7 +50,7 @@ def test_uncommitted_work_beside_the_change_stays_as_it_is(tmp_path: Path) -> No
     assert (world.root / "calc.py").read_text() == FIXED
 
 
-@pytest.mark.parametrize("setting", ["", "merge.autoStash=true", "merge.ff=false", "rebase.autoStash=true"])
+@pytest.mark.parametrize("setting", ["", "merge.autoStash=true", "merge.ff=false"])
 def test_uncommitted_work_in_the_way_is_never_touched_and_the_person_decides(tmp_path: Path, setting: str) -> None:
     world = accepted(tmp_path)
     if setting:

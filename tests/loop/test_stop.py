@@ -12,6 +12,8 @@ import pytest
 from tests.loop.faults import refused, sober, stopped, through, worktrees
 from tests.world import FIXED, SAFETY, World
 
+SHORT = ["implement", "acceptance"]
+
 _WAITS = """
 if not pathlib.Path({flag!r}).exists():
     write({{"calc.py": "half done"}})
@@ -55,7 +57,13 @@ class Waiting:
 
 @pytest.fixture
 def waiting(tmp_path: Path) -> Waiting:
-    return Waiting(tmp_path)
+    return Waiting(tmp_path, phases=SHORT)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Make a world of two phases."""
+    return World.simple(tmp_path, phases=SHORT)
 
 
 def test_while_a_leg_runs_no_act_comes_between_and_everybody_is_told_who_holds_it(waiting: Waiting) -> None:
@@ -102,7 +110,7 @@ def test_a_running_loop_is_stopped_from_elsewhere_and_goes_on_when_a_person_says
 
     waiting.let_through()
     through(world.inside("resume"))
-    assert [leg.name for leg in world.legs()][2:] == ["03-go", "04-implement", "05-review", "06-acceptance"]
+    assert [leg.name for leg in world.legs()][2:] == ["03-go", "04-implement", "05-acceptance"]
     assert "nothing in it is verified" in world.text("04-implement", "prompt.md")
     through(world.inside("approve"))
     assert world.show("main", "calc.py") == FIXED
@@ -115,7 +123,7 @@ def test_an_idle_run_is_stopped_resumed_and_stopped_again(world: World) -> None:
     refused(world.inside("stop", run), 2, "stopped")
     refused(world.inside("answer", run, "so"), 2, "asks nothing")
     through(world.inside("resume"))
-    assert [leg.name for leg in world.legs()] == ["01-implement", "02-stop", "03-go", "04-review", "05-acceptance"]
+    assert [leg.name for leg in world.legs()] == ["01-implement", "02-stop", "03-go", "04-acceptance"]
     through(world.inside("stop", run))
     refused(world.inside("approve", run), 1, "stopped")
     through(world.inside("resume"))
@@ -127,11 +135,11 @@ def test_a_stopped_run_that_gets_more_goes_on(world: World) -> None:
     sober(world.inside("run", world.spec(), "--until", "implement"))
     through(world.inside("stop"))
     through(world.inside("resume", "--rounds", "1"))
-    assert [leg.name for leg in world.legs()][1:] == ["02-stop", "03-extend", "04-go", "05-review", "06-acceptance"]
+    assert [leg.name for leg in world.legs()][1:] == ["02-stop", "03-extend", "04-go", "05-acceptance"]
 
 
 def test_a_budget_that_is_used_up_asks_for_more_and_goes_on_with_it(tmp_path: Path) -> None:
-    waiting = Waiting(tmp_path, budget={"minutes": 0.02, "usd": 1.0})
+    waiting = Waiting(tmp_path, phases=SHORT, budget={"minutes": 0.02, "usd": 1.0})
     world = waiting.world
     ran = world.inside("run", world.spec())
     run = world.only_run()
@@ -143,7 +151,7 @@ def test_a_budget_that_is_used_up_asks_for_more_and_goes_on_with_it(tmp_path: Pa
     waiting.let_through()
     through(world.inside("resume", "--minutes", "30", "--usd", "2.5"))
     assert world.receipts()[1]["effect"] == {"minutes": "30.0", "usd": "2.5"}
-    assert [leg.name for leg in world.legs()][1:] == ["02-extend", "03-implement", "04-review", "05-acceptance"]
+    assert [leg.name for leg in world.legs()][1:] == ["02-extend", "03-implement", "04-acceptance"]
     assert world.inside("resume", "--minutes", "0").code == 2
 
 
@@ -163,7 +171,8 @@ def test_until_pauses_after_a_phase_and_resume_goes_to_the_next_pause(tmp_path: 
     assert world.legs()[-1].name == "05-acceptance"
 
 
-def test_an_agent_is_chosen_on_the_command_line_for_one_run(world: World) -> None:
+def test_an_agent_is_chosen_on_the_command_line_for_one_run(tmp_path: Path) -> None:
+    world = World.simple(tmp_path)
     world.python("stranger", '\nreply(verdict="approve")\n', phase="elsewhere", vendor="west")
     del world.phases["elsewhere"]
     world.save()

@@ -270,3 +270,12 @@ def test_how_a_run_stands_is_one_word_and_says_unchecked_where_nothing_could_che
     assert rules.standing(plan, accepted) == "accepted"
     assert rules.standing(relay(unchecked=True), accepted) == "accepted (unchecked)"
     assert rules.standing(relay(unchecked=True), next_after()) == "open"
+
+
+def test_a_base_that_keeps_moving_under_a_run_that_approves_itself_asks_a_person() -> None:
+    itself = act("approve") | {"by": "relay, as ship.approval says"}
+    cycle = (itself, act("rebase"), judge("approve"), judge("approve", "acceptance"))
+    assert ordered(*ACCEPTED, *cycle * 2, itself, act("rebase"))[0] == "review"
+    story = (*ACCEPTED, *cycle * 3, itself, act("rebase"))
+    assert asked(*story) == "base"
+    assert ordered(*story, act("go"))[0] == "review"
