@@ -154,13 +154,11 @@ def _branch(ledger: Ledger, plan: Plan, chain: tuple[Receipt, ...]) -> None:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Turn the first signal that asks to end into `Interrupted`; later ones are ignored, until the process ends."""
+    """Turn the first signal that asks to end into `Interrupted`; later ones do nothing, until the process ends."""
     came: list[int] = []
 
     def end(signum: int, _frame: FrameType | None) -> None:
-        for name in SIGNALS:
-            signal.signal(name, signal.SIG_IGN)
-        if not came:  # two that came at once are both handed over
+        if not came:
             came.append(signum)
             raise Interrupted(signum)
 
@@ -168,8 +166,8 @@ def _signals() -> Iterator[None]:
     try:
         yield
     finally:
-        for name, handler in () if came else before.items():
-            signal.signal(name, handler)
+        for name, handler in before.items():
+            signal.signal(name, signal.SIG_IGN if came else handler)
 
 
 def stop(ledger: Ledger, run: str) -> bool:

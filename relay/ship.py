@@ -180,8 +180,10 @@ def _rebase(
 
 
 def _commit(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], pins: Pins, tree: str, now: str) -> str:
-    """Make the one commit that goes out, or take the run's own where that is the method."""
+    """Make the one commit that goes out, or take the run's own where that is the method, or none where all is there."""
     method, repo = plan.ship.method, ledger.repo
+    if method != "merge-commit" and tree == git.tree(repo, now):
+        return now
     if method == "fast-forward" and now == pins.base:
         return pins.head
     parents = [now, pins.head] if method == "merge-commit" else [now]

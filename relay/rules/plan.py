@@ -91,7 +91,7 @@ def _after(plan: Plan, receipts: Sequence[Receipt], history: Sequence[Receipt]) 
     if newest.ended_by == "quota":
         return Wait(until=past.resets(newest), go=_again(plan, receipts, newest))
     if newest.ended_by in past.RETRIED_BY_HAND:
-        text = newest.problem or "; ".join(newest.breaches) or f"ended by `{newest.ended_by}`"
+        text = "; ".join(newest.breaches) or newest.problem or f"ended by `{newest.ended_by}`"
         return _person(newest, str(newest.ended_by), text)
     if newest.asks or newest.status == "blocked" or newest.verdict == "blocked":
         return _person(newest, "question", "the agent asks")

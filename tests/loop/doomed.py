@@ -42,7 +42,8 @@ if os.environ["RELAY_LEG"] in (_beside / "doomed").read_text().split():
         os.setsid()
         _log("left the session")
     elif os.fork() == 0:  # and one that only ignores what it is asked
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(name, signal.SIG_IGN)
         _log("will not hear")
     while True:
         _log("lives")

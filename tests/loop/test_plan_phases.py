@@ -30,7 +30,7 @@ def approves() -> dict[str, object]:
 
 def test_a_plan_is_judged_mended_and_handed_to_the_implementer(tmp_path: Path) -> None:
     finding = {"severity": "blocker", "title": "no such function", "path": "calc.py", "line": 1, "quote": "def add"}
-    revises = {"reply": {"verdict": "revise", "findings": [finding]}}
+    revises: dict[str, object] = {"reply": {"verdict": "revise", "findings": [finding]}}
     world = planning(tmp_path, [planned(FIRST), planned(SECOND)], [revises, approves()])
     through(world.inside("run", world.spec()))
     legs = ["01-plan", "02-plan-review", "03-plan", "04-plan-review", "05-implement", "06-review", "07-acceptance"]

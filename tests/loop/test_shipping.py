@@ -174,6 +174,15 @@ def test_commits_that_came_late_onto_the_branch_of_the_run_void_the_approval(tmp
     assert world.show("main", "calc.py") == FIXED
 
 
+def test_what_is_there_already_ships_without_an_empty_commit(tmp_path: Path) -> None:
+    world = World.simple(tmp_path, phases=["implement"])
+    there = world.commit({"calc.py": FIXED})
+    through(world.inside("run", world.spec()))
+    through(world.inside("approve"))
+    assert world.git("rev-parse", "main") == there
+    assert world.receipts()[-1]["effect"] == {"outcome": "shipped", "commit": there, "into": "refs/heads/main"}
+
+
 def test_without_its_branch_a_run_ships_all_the_same(tmp_path: Path) -> None:
     world = accepted(tmp_path)
     world.git("branch", "-q", "-D", f"relay/{world.only_run()}")
