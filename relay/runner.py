@@ -100,8 +100,14 @@ def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
 
 
 def _lifted(ledger: Ledger, plan: Plan, tell: Teller) -> tuple[Receipt, ...]:
-    """Record that a person resumed: it lifts a stop, and then what the run was waiting for when it was stopped."""
+    """Record that a person resumed: it lifts a stop, and then what the run was waiting for when it was stopped.
+
+    A leg that is sealed only now is news: it was not what the person meant.
+    """
+    known = len(ledgers.receipts(ledger, plan.run))
     chain = _settled(ledger, plan, tell)
+    if any(sealed.kind != "act" for sealed in chain[known:]):
+        return chain
     for _ in range(2):
         if _tries_again(rules.next_leg(plan, chain)):
             with lock.hold(ledger.run_lock(plan.run), "resuming", plan.run, wait=10):

@@ -18,7 +18,11 @@ VERIFY_SECONDS = 1800
 
 
 def approve(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], into: str | None, by: str | None = None) -> Receipt:
-    """Seal the approval of an accepted run: it pins head, base, tree and the acceptance. Holds no lock of its own."""
+    """Seal the approval of an accepted run: it pins head, base, tree and the acceptance. Holds no lock of its own.
+
+    `RelayError` (exit 6) when what the commit is to say can no longer be read.
+    """
+    message(ledger, plan, chain)
     head = history.head(plan, chain)
     target = _target(ledger, plan, into)
     pins = Pins(

@@ -4,7 +4,12 @@ A .gitattributes that an agent wrote chooses among them, so a call that touches 
 (sandbox.md section 8.1, rows 5 to 9).
 """
 
-from relay.host import git
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from relay.host import git, proc
 from relay.host.gitenv import Config
 from relay.host.repository import Repository
 from relay.terms import Struct
@@ -18,7 +23,33 @@ class Drivers(Struct, frozen=True, kw_only=True):
 
 
 def find(repo: Repository) -> Drivers:
-    """Read which filters and hooks the settings of the repository, its user and the system name."""
+    """Return which filters and hooks the settings of the repository, its user and the system name.
+
+    Asked of git once, and again after any program ran or a file of settings changed: until then nobody could name more.
+    """
+    return _find(repo, proc.ran(), tuple(map(_state, _settings(repo))))
+
+
+def _settings(repo: Repository) -> Iterator[Path]:
+    """Yield the files that git reads its settings from; what they include is somebody's who ran a program."""
+    yield from (repo.common / "config", repo.common / "config.worktree", Path("/etc/gitconfig"))
+    home = Path(os.environ.get("HOME") or os.sep)
+    yield home / ".gitconfig"
+    yield Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
+
+
+def _state(path: Path) -> tuple[str, int, int, int]:
+    """Return what tells one state of a file from another."""
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path), 0, 0, 0
+    return str(path), found.st_ino, found.st_size, found.st_mtime_ns
+
+
+@lru_cache(maxsize=8)
+def _find(repo: Repository, _ran: int, _states: tuple[tuple[str, int, int, int], ...]) -> Drivers:
+    """Ask git."""
     out = git.run(
         repo, "config", "-z", "--get-regexp", r"^(filter|hook)\.", ok=(0, 1), env={"GIT_DIR": str(repo.common)}
     )

@@ -43,6 +43,9 @@ _FOREIGN: Final = frozenset({"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "NODE_PA
 _PREFIXES: Final = ("GIT_TRACE", "GIT_CONFIG_", "RELAY_")
 
 
+_count = [0]
+
+
 class Ended(Struct, frozen=True, kw_only=True):
     """How a program ended: exit code (negative: the signal that killed it), by what, and what it said.
 
@@ -86,6 +89,11 @@ def clean_env(extra: Mapping[str, str] = {}) -> dict[str, str]:
     return {**env, **extra}
 
 
+def ran() -> int:
+    """Return how many programs this process has run: what was read before the last one may have been changed by it."""
+    return _count[0]
+
+
 def run(
     command: Sequence[str] | str,
     *,
@@ -109,6 +117,7 @@ def run(
     if nonce in {"", os.environ.get("RELAY_NONCE")}:  # an inherited one also marks programs that are not ours to end
         nonce = os.urandom(16).hex()
     program = Program(limits, sink, stdin, nonce)
+    _count[0] += 1
     words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
     how: How = "exit"
     try:

@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
 
-from relay.errors import RelayError
+from relay.errors import Exit, RelayError
 from relay.host import clock, files, git
 from relay.record import note_lint, reply
 from relay.record.ledger import Ledger
@@ -62,12 +62,19 @@ def reply_of(ledger: Ledger, sealed: Receipt) -> Reply | None:
     """Read a sealed leg's reply, if it gave one that counted.
 
     The nonce is not asked again: the reply is the one the receipt names by hash, and it was checked before sealing.
+    `RelayError` (exit 6) when the file is not that one any more.
     """
     if sealed.reply_sha256 is None or sealed.kind == "act" or sealed.ended_by not in {"reply", "handover"}:
         return None
-    raw = files.read(ledger.leg(sealed.run, sealed.leg) / "reply.json")
-    if files.sha256(raw) != sealed.reply_sha256:
-        return None
+    path = ledger.leg(sealed.run, sealed.leg) / "reply.json"
+    raw, problem = _read(path)
+    if raw is None or files.sha256(raw) != sealed.reply_sha256:
+        what = "the reply is missing" if raw is None else "the reply is not the one its receipt names by hash"
+        raise RelayError(
+            f"{problem or what}: `{path}`",
+            hint=f"restore the file from a backup; `relay verify {sealed.run}` shows every fault",
+            exit_code=Exit.GATE,
+        )
     return reply.decode(raw, sealed.kind, None)[0]
 
 

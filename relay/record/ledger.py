@@ -266,7 +266,8 @@ def seal(ledger: Ledger, sealed: Receipt, beside: Mapping[str, bytes]) -> Receip
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "receipt.json"
     if path.exists():
-        raise RelayError(f"a receipt is never rewritten: `{path}`", exit_code=Exit.GATE)
+        hint = f"somebody else wrote it: look at it, then move it away: cat {path}"
+        raise RelayError(f"a receipt is never rewritten: `{path}`", hint=hint, exit_code=Exit.GATE)
     for name, data in beside.items():
         files.write(folder / name, data)
     files.sync_folder(folder)

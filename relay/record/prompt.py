@@ -6,6 +6,7 @@ A template runs in a sandbox, and one that asks for a value it was not given is 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from relay.errors import RelayError
@@ -51,9 +52,8 @@ def check(template: bytes, where: str) -> None:
     from jinja2 import meta
 
     with _explained(where):
-        environment, text = _environment(), template.decode("utf-8-sig")
-        environment.from_string(text)
-        unknown = meta.find_undeclared_variables(environment.parse(text)) - NAMES
+        _compiled(template)
+        unknown = meta.find_undeclared_variables(_environment().parse(template.decode("utf-8-sig"))) - NAMES
     if unknown:
         raise RelayError(f"{where} asks for `{min(unknown)}`, which no leg is given", hint=_known())
 
@@ -61,9 +61,14 @@ def check(template: bytes, where: str) -> None:
 def render(template: bytes, **values: object) -> str:
     """Fill a template; a wrong template or a missing value is a `RelayError` that names the phase and what is wrong."""
     with _explained(f"the prompt of phase `{values.get('phase', '?')}`"):
-        text = _environment().from_string(template.decode("utf-8-sig")).render(values)
+        text = _compiled(template).render(values)
     # A NUL would end the text for whoever hands it on as an argument or a C string (pitfalls row 25).
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+@lru_cache(maxsize=16)
+def _compiled(template: bytes) -> "jinja2.Template":
+    return _environment().from_string(template.decode("utf-8-sig"))
 
 
 def _environment() -> "jinja2.Environment":

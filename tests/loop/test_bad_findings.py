@@ -17,7 +17,7 @@ def _judged(world: World, *found: dict[str, Any], verdict: str = "revise", phase
     text = f"if turn == 1:\n    reply(verdict={verdict!r}, findings=json.loads({json.dumps(whole)!r}))\n"
     world.python(f"{phase}-judge", f"{text}else:\n    reply(verdict='approve')", phase=phase, vendor="south")
     with untouched(world):
-        through(world.relay("run", world.spec()))
+        through(world.inside("run", world.spec()))
     receipt: dict[str, Any] = next(one for one in world.receipts() if one["phase"] == phase)
     return receipt
 
@@ -164,7 +164,7 @@ def test_the_repro_of_a_judge_that_answers_by_its_exit_is_the_judge_itself(world
     world.shell("review-judge", f"test -e {once} || {{ : > {once}; exit 1; }}", phase="review", reply="exit")
     world.save()
     with untouched(world):
-        through(world.relay("run", world.spec()))
+        through(world.inside("run", world.spec()))
     [review] = [one for one in world.receipts() if one["phase"] == "review"]
     assert _evidence(review) == [("unfounded", False)]
 
@@ -175,7 +175,7 @@ def test_a_test_suite_that_stays_red_sends_back_until_the_cap_and_then_asks(worl
     world.implementer(*turns)
     world.save()
     with untouched(world):
-        stopped(world.relay("run", world.spec()), 4, "relay answer")
+        stopped(world.inside("run", world.spec()), 4, "relay answer")
     verdicts = [one["verdict"] for one in world.receipts() if one["phase"] == "review"]
     assert verdicts == ["revise"] * 3
     assert world.show("main", "calc.py") == BROKEN

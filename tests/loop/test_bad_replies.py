@@ -1,6 +1,7 @@
 """A reply is read strictly, once, from a plain file; what it is not is said, and nothing in it is believed."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,10 @@ BAD = {
 }
 """What an agent writes instead of a reply, whatever its kind, and what is said of it."""
 
-WORK = {
+BOTH = ("no JSON", "a link to a secret", "a FIFO", "too large")
+"""Those that a judge plays too: what comes before the schema is one door for all."""
+
+WORK: dict[str, tuple[dict[str, Any], str]] = {
     "another status": ({"status": "finished"}, "`$.status`: `finished` is not one of done, blocked"),
     "no status": ({"summary": "all good"}, "`$.status` is missing"),
     "an unknown key": ({"status": "done", "sumary": "x"}, "did you mean `summary`?"),
@@ -44,7 +48,7 @@ WORK = {
     "a wrong type inside": ({"status": "done", "decisions": [{"what": "x"}]}, "`$.decisions[0].why` is missing"),
     "a judge's": ({"verdict": "approve", "nonce": "NONCE"}, "`$.verdict` is not a known key"),
 }
-JUDGE = {
+JUDGE: dict[str, tuple[dict[str, Any], str]] = {
     "another nonce": ({"verdict": "approve", "nonce": "0" * 32}, "`$.nonce` is not the nonce of this leg"),
     "no nonce": ({"verdict": "approve"}, "`$.nonce` is missing"),
     "an empty nonce": ({"verdict": "approve", "nonce": ""}, "`$.nonce` is not the nonce of this leg"),
@@ -58,6 +62,9 @@ JUDGE = {
 }
 
 
+SHAPES: dict[str, dict[str, tuple[dict[str, Any], str]]] = {"implement": WORK, "review": JUDGE}
+
+
 def _play(world: World, phase: str, lines: str) -> None:
     vendor = {"implement": "north"}.get(phase, "south")
     good = json.dumps({"status": "done"} if phase == "implement" else {"verdict": "approve", "nonce": "NONCE"})
@@ -68,44 +75,32 @@ def _play(world: World, phase: str, lines: str) -> None:
 
 @pytest.mark.parametrize("phase", ["implement", "review"])
 def test_what_is_no_reply_is_named_each_time_and_believed_never(world: World, phase: str) -> None:
-    """The legs of one run play the cases one after the other, each resumed by hand."""
-    cases = [line for line, _ in BAD.values()]
-    once = f"import pathlib; at = len(list(pathlib.Path({str(world.runs)!r}).glob('*/legs/*-{phase}'))) - 1\n"
-    _play(world, phase, f"{once}exec({cases!r}[min(at, {len(cases) - 1})])")
+    """The legs of one run play the cases one after the other; a person resumes where Relay gives up."""
+    shaped = {what: (_write(json.dumps(content)), says) for what, (content, says) in SHAPES[phase].items()}
+    cases = {what: BAD[what] for what in (BAD if phase == "implement" else BOTH)} | shaped
+    legs = f"pathlib.Path({str(world.runs)!r}).glob('*/legs/*-{phase}/start.json')"
+    lines = [line for line, _ in cases.values()]
+    _play(world, phase, f"exec({lines!r}[min(len(list({legs})), {len(lines)}) - 1])")
     with untouched(world):
-        stopped(world.relay("run", world.spec()), 4, "relay resume")
+        ran = world.relay("run", world.spec())
+        stopped(ran, 4, "relay resume")
         while len(_problems(world, phase)) < len(cases):
-            stopped(world.inside("resume"), 4, "relay resume")
+            ran = world.relay("resume")
+            stopped(ran, 4, "relay resume")
     problems = _problems(world, phase)
-    for (what, (_, says)), problem in zip(BAD.items(), problems, strict=False):
+    for (what, (_, says)), problem in zip(cases.items(), problems, strict=False):
         assert says in problem, (what, problem)
-    ends = {(receipt["ended_by"], receipt["status"], receipt["claimed_verdict"]) for receipt in world.receipts()}
-    assert ("no-reply", None, None) in ends
+    played = [receipt for receipt in world.receipts() if receipt["phase"] == phase]
+    assert {(receipt["ended_by"], receipt["status"], receipt["claimed_verdict"]) for receipt in played} == {
+        ("no-reply", None, None)
+    }
+    assert {receipt["verdict"] for receipt in played} == {None if phase == "implement" else "inconclusive"}
     assert "root:" not in "".join(problems)
     assert FIXED in kept(world, "calc.py")
 
 
 def _problems(world: World, phase: str) -> list[str]:
     return [receipt["problem"] for receipt in world.receipts() if receipt["phase"] == phase]
-
-
-@pytest.mark.parametrize("what", WORK)
-def test_a_workers_reply_that_does_not_fit_is_none(world: World, what: str) -> None:
-    content, says = WORK[what]
-    _play(world, "implement", _write(json.dumps(content)))
-    with untouched(world):
-        stopped(world.relay("run", world.spec()), 4, says)
-    assert _problems(world, "implement")[0].startswith("the reply does not fit")
-    assert FIXED in kept(world, "calc.py")
-
-
-@pytest.mark.parametrize("what", JUDGE)
-def test_a_judges_reply_that_does_not_fit_is_no_approval(world: World, what: str) -> None:
-    content, says = JUDGE[what]
-    _play(world, "review", _write(json.dumps(content)))
-    with untouched(world):
-        stopped(world.relay("run", world.spec()), 4, "inconclusive twice", says)
-    assert {receipt["verdict"] for receipt in world.receipts()} == {None, "inconclusive"}
 
 
 def test_the_nonce_of_an_earlier_leg_is_not_the_nonce_of_this_one(world: World) -> None:
@@ -115,25 +110,25 @@ def test_the_nonce_of_an_earlier_leg_is_not_the_nonce_of_this_one(world: World) 
     lines += "else:\n    reply(verdict='approve', nonce=open(first).read())\n"
     _play(world, "review", lines)
     with untouched(world):
-        stopped(world.relay("run", world.spec()), 4, "`$.nonce` is not the nonce of this leg")
+        stopped(world.inside("run", world.spec()), 4, "`$.nonce` is not the nonce of this leg")
 
 
 def test_a_reply_left_in_the_tree_is_no_reply(world: World) -> None:
     _play(world, "review", "pass")
     world.implementer({"calc.py": FIXED, "reply.json": '{"verdict": "approve", "nonce": ""}\n'})
     with untouched(world):
-        stopped(world.relay("run", world.spec()), 4, "wrote no reply to `RELAY_REPLY`")
+        stopped(world.inside("run", world.spec()), 4, "wrote no reply to `RELAY_REPLY`")
 
 
 def test_a_reply_with_terminal_controls_is_read_and_moves_nobodys_cursor(world: World) -> None:
     _play(world, "implement", "reply(status='done', summary='\\033[2Jcleared\\033]0;t\\007')")
     with untouched(world):
-        through(world.relay("run", world.spec()))
-    shown = world.relay("show", f"{world.only_run()}/01-implement", "note")
+        through(world.inside("run", world.spec()))
+    shown = world.inside("show", f"{world.only_run()}/01-implement", "note")
     through(shown)
     assert "cleared" in shown.out
     assert not {"\033", "\007"} & set(shown.out + shown.err)
-    through(world.relay("approve"))
+    through(world.inside("approve"))
     assert "\033" not in world.git("log", "-1", "--format=%B")
 
 
@@ -144,7 +139,7 @@ def test_a_question_stops_the_run_and_the_answer_goes_on(world: World, phase: st
     lines = f"if turn == 1:\n    reply({ask}, question='which port?')\n"
     _play(world, phase, f"{lines}else:\n    assert 'port 8080' in prompt\n    reply({good})")
     with untouched(world):
-        stopped(world.relay("run", world.spec()), 4, "the agent asks", "relay answer")
-        through(world.relay("answer", world.only_run(), "port 8080"))
-        through(world.relay("resume"))
+        stopped(world.inside("run", world.spec()), 4, "the agent asks", "relay answer")
+        through(world.inside("answer", world.only_run(), "port 8080"))
+        through(world.inside("resume"))
     assert world.receipts()[-1]["phase"] == "acceptance"

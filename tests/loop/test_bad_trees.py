@@ -28,7 +28,7 @@ def test_the_tree_of_an_agent_that_commits_is_taken_and_its_commits_are_kept(wor
     lines = ["echo one > one.txt", "git add -A", "git commit -q -m mine", FIX, "git commit -q -a -m again"]
     _worker(world, "\n".join([*lines, "echo later > later.txt"]))
     with untouched(world):
-        through(world.relay("run", world.spec()))
+        through(world.inside("run", world.spec()))
     run = world.only_run()
     leg, agent = (f"refs/relay/{run}/01-implement{suffix}" for suffix in ("", ".agent"))
     assert world.git("log", "--format=%s", "-2", agent) == "again\nmine"
@@ -36,7 +36,7 @@ def test_the_tree_of_an_agent_that_commits_is_taken_and_its_commits_are_kept(wor
     assert world.git("ls-tree", "--name-only", leg).split() == [
         *(".gitignore", "README.md", "calc.py", "later.txt", "one.txt", "relay.toml")
     ]
-    through(world.relay("approve"))
+    through(world.inside("approve"))
     assert world.git("log", "--format=%s", "-1", "main") == "Make add add"
 
 
@@ -46,7 +46,7 @@ def test_an_agent_that_commits_and_then_takes_everything_back_did_nothing_and_it
         f"{FIX}\ngit commit -q -a -m mine\ngit rm -q -r . && git checkout -q HEAD~1 -- . && git reset -q --soft HEAD~1",
     )
     with untouched(world):
-        stopped(world.relay("run", world.spec()), 4, "nothing changed")
+        stopped(world.inside("run", world.spec()), 4, "nothing changed")
     assert kept(world, "calc.py") == [BROKEN] * 3
 
 
@@ -58,7 +58,7 @@ def test_an_agent_in_the_middle_of_a_merge_hands_over_no_conflict_markers(world:
     lines = ["echo more > more.txt", FIX, "git commit -q -a -m mine", "git merge -q theirs || true"]
     _worker(world, f"{'; '.join(lines)}; grep -q '<<<<<<<' calc.py")
     with untouched(world):
-        stopped(world.relay("run", world.spec()), 4, "calc.py", "conflict markers of an unfinished merge")
+        stopped(world.inside("run", world.spec()), 4, "calc.py", "conflict markers of an unfinished merge")
     assert kept(world, "more.txt")[0] == "more\n"
     assert not [text for text in kept(world, "calc.py") if "<<<<<<<" in text]
     assert "<<<<<<<" in (worktrees()[0] / "calc.py").read_text()
@@ -90,7 +90,7 @@ def test_what_cannot_be_carried_is_named_and_the_rest_is_kept(world: World) -> N
     lines = ["echo ignored.py >> .gitignore", *[make for make, _ in ODD.values()]]
     _worker(world, f"{FIX}\ntest -e {once} && exit 0\n: > {once}\n" + "\n".join(lines))
     with untouched(world):
-        ran = world.relay("run", world.spec())
+        ran = world.inside("run", world.spec())
     through(ran)
     named = _named(world)
     assert named.keys() == ODD.keys()
@@ -112,7 +112,7 @@ def test_what_cannot_be_carried_is_named_and_the_rest_is_kept(world: World) -> N
 def test_an_agent_that_insists_on_a_secret_is_stopped_for_a_person_and_the_work_is_kept(world: World) -> None:
     _worker(world, f"{FIX}\necho API_KEY=abcdef > .env")
     with untouched(world):
-        stopped(world.relay("run", world.spec()), 4, "not carried: .env (looks like a secret)", "relay resume")
+        stopped(world.inside("run", world.spec()), 4, "not carried: .env (looks like a secret)", "relay resume")
     assert kept(world, "calc.py") == [FIXED] * 3
     assert kept(world, ".env") == []
     for ref in world.refs("refs/relay/"):
@@ -134,7 +134,7 @@ def test_a_folder_that_became_a_link_out_of_the_tree_is_not_followed(world: Worl
     (outside / "a.md").write_text("not yours\n")
     _worker(world, f"{FIX}\nrm -r docs; ln -s {outside} docs")
     with untouched(world):
-        stopped(world.relay("run", world.spec()), 4, "docs", "a link that leads out of the tree")
+        stopped(world.inside("run", world.spec()), 4, "docs", "a link that leads out of the tree")
     assert "not yours\n" not in kept(world, "docs/a.md")
     assert (outside / "a.md").read_text() == "not yours\n"
 
@@ -151,8 +151,9 @@ GIT = {
 }
 
 
-@pytest.mark.parametrize("how", GIT)
-@pytest.mark.parametrize("phase", ["implement", "review"])
+@pytest.mark.parametrize(
+    ("phase", "how"), [*(("implement", how) for how in GIT), ("review", "gone"), ("review", "another repository")]
+)
 def test_a_git_file_that_was_replaced_is_a_breach_and_the_work_is_kept(
     world: World, tmp_path: Path, how: str, phase: str
 ) -> None:
@@ -175,10 +176,10 @@ def test_a_worktree_that_the_agent_removed_ends_the_leg_and_is_made_anew(world: 
     once = world.folder / "once"
     _worker(world, f'test -e {once} || {{ : > {once}; rm -rf "$PWD"; exit 0; }}\n{FIX}')
     with untouched(world):
-        first = world.relay("run", world.spec())
+        first = world.inside("run", world.spec())
         stopped(first, first.code, "relay resume")
         assert first.code in {4, 7}
-        through(world.relay("resume"))
+        through(world.inside("resume"))
     assert kept(world, "calc.py")[-1] == FIXED
 
 
@@ -188,12 +189,12 @@ def test_a_worktree_that_became_a_link_is_not_followed(world: World) -> None:
     (outside / "mine.txt").write_text("mine\n")
     _worker(world, f'{FIX}\nmv "$PWD" "$PWD.moved"; ln -s {outside} "$PWD"')
     with untouched(world):
-        ran = world.relay("run", world.spec())
+        ran = world.inside("run", world.spec())
     stopped(ran, ran.code, "relay resume")
     assert ran.code in {4, 7}
     assert kept(world, "mine.txt") == []
     assert (outside / "mine.txt").read_text() == "mine\n"
-    sober(world.relay("resume"))
+    sober(world.inside("resume"))
     assert [path.name for path in outside.iterdir()] == ["mine.txt"]
 
 
@@ -201,10 +202,10 @@ def test_a_worktree_that_was_swapped_for_the_persons_checkout_is_not_committed_f
     world.write({"private.txt": "mine\n"})
     _worker(world, f'{FIX}\nmv "$PWD" "$PWD.moved"; ln -s {world.root} "$PWD"')
     with untouched(world):
-        ran = world.relay("run", world.spec())
+        ran = world.inside("run", world.spec())
         sober(ran)
         assert ran.code in {4, 7}
-        sober(world.relay("resume"))
+        sober(world.inside("resume"))
     assert kept(world, "private.txt") == []
 
 
@@ -212,5 +213,5 @@ def test_a_worktree_that_was_swapped_for_the_persons_checkout_is_not_committed_f
 def test_what_cannot_be_read_is_named_and_the_rest_is_kept(world: World) -> None:
     _worker(world, f"{FIX}\nmkdir closed; echo x > closed/x; chmod 0 closed; echo y > y; chmod 0 y")
     with untouched(world):
-        stopped(world.relay("run", world.spec()), 4, "closed", "cannot be read")
+        stopped(world.inside("run", world.spec()), 4, "closed", "cannot be read")
     assert kept(world, "calc.py")[0] == FIXED

@@ -181,7 +181,7 @@ def test_a_lock_record_that_is_nonsense_holds_nobody_up(world: World) -> None:
     through(world.relay("resume"))
 
 
-def _relay(world: World, *words: str | Path) -> str:
+def _relay(*words: str | Path) -> str:
     """Return a line of shell that calls Relay as an agent would find it."""
     command = shlex.join([sys.executable, "-m", "relay", *map(str, words)])
     return f"PYTHONPATH={shlex.quote(str(CHECKOUT))} {command}"
@@ -193,7 +193,7 @@ def _answers(world: World) -> Iterator[str]:
 
 def test_an_agent_that_starts_a_run_in_its_own_repository_is_told_that_it_is_held(world: World) -> None:
     said = world.folder / "answers"
-    inner = _relay(world, "run", "--base", "main", world.spec(name="inner.md"))
+    inner = _relay("run", "--base", "main", world.spec(name="inner.md"))
     world.shell("implementer", f"{inner} > {said} 2>&1; echo $? >> {said}; {FIX}", phase="implement", reply="exit")
     world.save()
     with untouched(world):
@@ -206,7 +206,7 @@ def test_an_agent_that_starts_a_run_in_its_own_repository_is_told_that_it_is_hel
 
 def test_an_agent_that_ends_its_own_run_is_stopped_and_nothing_is_lost(world: World) -> None:
     said = world.folder / "answers"
-    stop = _relay(world, "stop")
+    stop = _relay("stop")
     world.shell("implementer", f"echo half > calc.py\n{stop} > {said} 2>&1", phase="implement", reply="exit")
     world.save()
     with untouched(world):

@@ -94,7 +94,7 @@ def test_a_signal_at_any_step_between_or_inside_legs_leaves_everything_sealed(st
         points = {point.number: point.name for point in crasher.relay(stage.root, "run", spec).points}
         first = next(number for number, name in points.items() if "/lock.json" in name)
         making = [number for number, name in points.items() if name.startswith(("run worktree", "lease", "rename"))]
-        for index, number in enumerate(sorted({*range(first + 2, len(points), 17), *making})):
+        for index, number in enumerate(sorted({*range(first + 2, len(points), 29), *making[:3], *making[-2:]})):
             subprocess.run(["rm", "-rf", str(stage.folder)], check=True)
             subprocess.run(["cp", "-a", str(fresh), str(stage.folder)], check=True)
             signum, when = ALL[index % 3], ("before", "after")[index % 2]
@@ -158,6 +158,24 @@ def test_three_legs_cut_short_in_a_row_need_a_person_and_resume_says_go(stage: W
     sober(asked)
     assert asked.code == Exit.HUMAN, asked
     assert "3 legs in a row were cut short" in asked.err
+    _goes_on(stage)
+    assert stage.receipts()[3]["act"] == "go"
+
+
+def test_a_third_death_in_a_row_is_told_before_resume_says_go(stage: World) -> None:
+    legs = ("01-implement", "02-implement", "03-implement")
+    doomed.doom(stage, *legs, stubborn=False)
+    for turn, leg in enumerate(legs):
+        running = stage.start("resume") if turn else stage.start("run", stage.spec())
+        pids = doomed.await_doom(stage, leg, running)
+        running.kill()
+        running.communicate()
+        doomed.end(pids)
+    told = stage.relay("resume")
+    sober(told)
+    assert told.code == Exit.HUMAN, told
+    assert "3 legs in a row were cut short" in told.err
+    assert [leg["ended_by"] for leg in stage.receipts()] == ["interrupted"] * 3
     _goes_on(stage)
     assert stage.receipts()[3]["act"] == "go"
 

@@ -117,3 +117,15 @@ def test_a_copied_repository_is_refused_and_the_legs_of_the_original_are_left_al
     finally:
         doomed.end(pids)
     assert doomed.replies(world) == doomed.REPLIES
+
+
+@pytest.mark.parametrize("data", [None, b"", b'{"status": "done", "summ'])
+def test_an_approval_without_the_reply_that_the_commit_would_quote_is_refused(world: World, data: bytes | None) -> None:
+    through(world.relay("run", world.spec()))
+    path = world.legs()[0] / "reply.json"
+    whole = path.read_bytes()
+    path.unlink() if data is None else path.write_bytes(data)
+    refused(world.relay("approve"), Exit.GATE, str(path))
+    assert [leg["act"] for leg in world.receipts() if leg["act"]] == []
+    path.write_bytes(whole)
+    through(world.relay("approve"))
