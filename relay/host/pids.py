@@ -17,7 +17,9 @@ STUBBORN: Final = 3.0
 """Seconds of trying to kill what is left; only what the kernel itself holds up survives it."""
 _KERNEL_THREAD: Final = 0x00200000  # PF_KTHREAD, include/linux/sched.h
 _EXEC: Final = 0.002
-"""Seconds after which a process that was just becoming another program shows its environment again."""
+"""Seconds after which a process that was just becoming another program may show its environment again."""
+_TRIES: Final = 10
+"""How often it is looked at, before it counts as one that has no environment."""
 
 
 class Stat(NamedTuple):
@@ -75,16 +77,16 @@ def others() -> Iterator[int]:
 
 def carries(pid: int, mark: bytes) -> bool:
     """Tell whether `mark`, a whole `NAME=value`, stands in the environment that the process was started with."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            found = file.read()
-            if not found:  # caught in the middle of an exec, or it has none
-                time.sleep(_EXEC)
-                file.seek(0)
+    for _ in range(_TRIES):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
                 found = file.read()
-    except OSError:
-        return False
-    return mark in found.split(b"\0")
+        except OSError:
+            return False
+        if found:
+            return mark in found.split(b"\0")
+        time.sleep(_EXEC)  # caught in the middle of an exec; an open file would go on showing the program that was
+    return False
 
 
 def survivors(nonce: str) -> list[int]:

@@ -69,3 +69,12 @@ def test_a_nonce_that_relay_itself_inherited_marks_nobody_else(
         sibling.kill()
     assert ended.text.strip() not in {"", "outer"}
     assert pids.stat(bystander)
+
+
+def test_a_process_is_known_by_its_mark_even_while_it_becomes_another_program() -> None:
+    again = 'exec /bin/sh -c "$0" "$0"'
+    with subprocess.Popen(["/bin/sh", "-c", again, again], env=os.environ | {"RELAY_NONCE": "a1b2"}) as restless:
+        try:
+            assert all(pids.carries(restless.pid, b"RELAY_NONCE=a1b2") for _ in range(1000))
+        finally:
+            restless.kill()
