@@ -3,13 +3,14 @@
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
 
-from relay import acts, backends, settle, weigh
+from relay import acts, backends, confine, recovery, settle, weigh
 from relay.errors import Exit, RelayError
-from relay.host import checks, clock, drivers, files, fingerprint, gitenv, lock, proc, snapshot, worktree
+from relay.host import clock, files, fingerprint, jail, lock, proc, snapshot, worktree
 from relay.record import briefing, evidence, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
@@ -18,9 +19,6 @@ from relay.rules import gate, history
 from relay.rules import plan as rules
 from relay.settle import Leg
 from relay.terms import Act, Ask, Limits, Plan, Receipt, Start, Taken
-
-RECOVERY_SECONDS = 60
-"""How long one recovery command may take before the receiver starts without its output."""
 
 
 def run(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> Receipt:
@@ -35,15 +33,14 @@ def run(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> R
     backend = backends.named(plan.agent(phase.agent).backend)
     if backend.by_hand and go.offer is None:
         return _offer(ledger, plan, chain, go)
-    leg = _begin(ledger, plan, chain, go)
-    with lock.hold(ledger.leg_lock(plan.run, leg.start.leg), f"leg {leg.start.leg}", plan.run):
-        leg, problem = _lease(leg) if go.offer is None else (leg, "")
+    with _begun(ledger, plan, chain, go) as leg:
+        whole, problem = _lease(leg) if go.offer is None else (leg, "")
         try:
             if not problem:
-                leg = _ready(leg) if go.offer is None else _taken_up(leg, go.offer)
+                whole = _ready(whole) if go.offer is None else _taken_up(whole, go.offer)
         except weigh.SetupError as error:
             problem = error.message
-        return settle.seal(leg, Taken(ended_by="setup", problem=problem) if problem else _take(leg))
+        return settle.seal(whole, Taken(ended_by="setup", problem=problem) if problem else _take(whole))
 
 
 def preflight(plan: Plan, where: Path) -> dict[str, str]:
@@ -51,23 +48,29 @@ def preflight(plan: Plan, where: Path) -> dict[str, str]:
     return {agent.name: backends.named(agent.backend).preflight(agent, where) for agent in plan.agents}
 
 
-def _begin(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> Leg:
-    """Take a number and write down the intent; from here on the leg is one that somebody must seal."""
+@contextmanager
+def _begun(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> Iterator[Leg]:
+    """Take a number and write down the intent; from here on the leg is one that somebody must seal.
+
+    Its lock is taken under the run's, before there is anything to see: nobody finds a leg that has no owner.
+    """
     offered = _offered(ledger, plan.run, go.offer)
-    with lock.hold(ledger.run_lock(plan.run), "an append", plan.run, wait=10):
-        start = msgspec.structs.replace(
-            offered or _start(ledger, plan, go, act=None),
-            leg=ledgers.next_leg_id(ledger, plan.run, go.phase),
-            phase=go.phase,
-            act=None,
-            kind=plan.phase(go.phase).kind,
-            started=clock.stamp(),
-            relay=proc.this(),
-        )
-        if offered is None:
-            start = msgspec.structs.replace(start, worktree=str(ledger.worktree(plan.run, start.leg)))
-        ledgers.begin(ledger, start)
-    return Leg(ledger=ledger, plan=plan, chain=tuple(chain), go=go, start=start, began=clock.monotonic())
+    with ExitStack() as owned:
+        with lock.hold(ledger.run_lock(plan.run), "an append", plan.run, wait=10):
+            start = msgspec.structs.replace(
+                offered or _start(ledger, plan, go, act=None),
+                leg=ledgers.next_leg_id(ledger, plan.run, go.phase),
+                phase=go.phase,
+                act=None,
+                kind=plan.phase(go.phase).kind,
+                started=clock.stamp(),
+                relay=proc.this(),
+            )
+            if offered is None:
+                start = msgspec.structs.replace(start, worktree=str(ledger.worktree(plan.run, start.leg)))
+            owned.enter_context(lock.hold(ledger.leg_lock(plan.run, start.leg), f"leg {start.leg}", plan.run))
+            ledgers.begin(ledger, start)
+        yield Leg(ledger=ledger, plan=plan, chain=tuple(chain), go=go, start=start, began=clock.monotonic())
 
 
 def _start(ledger: Ledger, plan: Plan, go: rules.Go, act: Act | None) -> Start:
@@ -97,14 +100,16 @@ def _lease(leg: Leg) -> tuple[Leg, str]:
     lease = worktree.lease(ledger.repo, path, leg.start.start, f"relay run={plan.run} leg={leg.start.leg}")
     leg = msgspec.structs.replace(leg, lease=lease)
     log = ledger.leg(plan.run, leg.start.leg) / "setup.log"
-    return leg, worktree.prepare(ledger.repo, lease, plan.worktree, log)
+    return leg, worktree.prepare(
+        ledger.repo, lease, plan.worktree, log, lambda: confine.cell(ledger, plan, lease, jail.Access.WRITE, setup=True)
+    )
 
 
 def _ready(leg: Leg) -> Leg:
     """Recover, brief, take the fingerprints, and write all of it down before the agent starts."""
     ledger, plan, lease = leg.ledger, leg.plan, leg.held
     phase = plan.phase(leg.go.phase)
-    recovered = _recover(leg)
+    recovered = recovery.steps(leg)
     leg = settle.examined(leg) if settle.judges_criteria(plan, phase) else leg
     ask = _ask(leg)
     made = briefing.make(
@@ -114,7 +119,7 @@ def _ready(leg: Leg) -> Leg:
         leg.go,
         ask=ask,
         recovery=recovered,
-        checked=leg.observed or _outputs(leg),
+        checked=leg.observed or recovery.outputs(leg),
         criteria=leg.criteria,
     )
     start = msgspec.structs.replace(
@@ -127,38 +132,6 @@ def _ready(leg: Leg) -> Leg:
     files.write(ledger.leg(plan.run, start.leg) / "prompt.md", made.prompt.encode("utf-8", "replace"))
     ledgers.begin(ledger, start)
     return msgspec.structs.replace(leg, start=start, brief=made)
-
-
-def _recover(leg: Leg) -> list[briefing.Observed]:
-    """Run the recovery steps for the receiver, so that it does not start by digging.
-
-    Their git runs no hook, filter or monitor: an earlier leg may have planted one.
-    """
-    env = {"GIT_OPTIONAL_LOCKS": "0", **gitenv.settings(drivers.find(leg.ledger.repo).off)}
-    commands = ["git rev-parse HEAD", "git status --short", "git log --oneline -3", *leg.plan.recovery]
-    seen = []
-    for command in commands:
-        check, output = checks.run(command, leg.held.path, by="recovery", env=env, seconds=RECOVERY_SECONDS)
-        seen.append(briefing.Observed(command=command, output=output[:4000], at=clock.stamp(), exit=check.exit))
-    return seen
-
-
-def _outputs(leg: Leg) -> list[briefing.Observed]:
-    """Return the output of the checks that sent the phase back, as the earlier leg's folder keeps it."""
-    before = history.last_leg(leg.chain)
-    if before is None or before.phase != leg.go.phase:
-        return []
-    folder = leg.ledger.leg(leg.plan.run, before.leg)
-    shown = []
-    for index, check in enumerate(before.checks):
-        path = folder / f"check-{index + 1}.log"
-        output = files.read(path).decode("utf-8", "replace") if path.exists() else ""
-        shown.append(
-            briefing.Observed(
-                command=check.command, output=output[-4000:], at=before.ended, by=check.by, exit=check.exit
-            )
-        )
-    return shown
 
 
 def _ask(leg: Leg) -> Ask:
@@ -197,16 +170,25 @@ def _take(leg: Leg) -> Taken:
     """Let the backend take the leg; every byte it says goes into the transcript, every process into start.json."""
     ask = _ask(leg)
     folder = leg.ledger.leg(leg.plan.run, leg.start.leg)
-    with Transcript(folder / "transcript.jsonl") as transcript:
+    with Transcript(folder / "transcript.jsonl", leg.redactor) as transcript:
         taken = backends.named(ask.agent.backend).take(
             ask,
             transcript.write,
             lambda process: ledgers.begin(leg.ledger, msgspec.structs.replace(leg.start, agent=process)),
+            _cell(leg, ask),
         )
     _, minutes = rules.remaining(leg.plan, leg.chain, leg.go.phase)
     if taken.ended_by == "timeout" and minutes is not None and minutes < leg.plan.phase(leg.go.phase).minutes:
         return msgspec.structs.replace(taken, ended_by="budget", problem="the budget's minutes are used up")
     return taken
+
+
+def _cell(leg: Leg, ask: Ask) -> jail.Cell | None:
+    """Return the cell that holds the agent: a worker writes its worktree, a judge's writes vanish with it."""
+    access = jail.Access.WRITE if ask.boundary == "implement" else jail.Access.SCRATCH
+    return confine.cell(
+        leg.ledger, leg.plan, leg.held, access, showing=confine.programs(ask.agent), writing=(_io(leg.start),)
+    )
 
 
 def _io(start: Start) -> Path:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
-from relay import acts, leg, salvage, ship
+from relay import acts, confine, leg, salvage, ship
 from relay.errors import Interrupted, RelayError
 from relay.host import clock, git, lock
 from relay.record import ledger as ledgers
@@ -46,10 +46,11 @@ class Order(Struct, frozen=True, kw_only=True):
 
 def start(ledger: Ledger, frozen: Frozen, order: Order, tell: Teller) -> tuple[str, rules.Next]:
     """Write a frozen run down and drive it, all under the repository's lock: a run that is refused leaves no trace."""
+    confine.rung(frozen.plan)
     leg.preflight(frozen.plan, ledger.repo.main_top or ledger.repo.common)
-    with lock.hold(ledger.lock, f"run {frozen.plan.run}", frozen.plan.run), _signals():
+    with lock.hold(ledger.lock, f"run {frozen.plan.run}", frozen.plan.run), signals():
         plan = ledgers.create(ledger, frozen.plan, frozen.files)
-        tell.begun(plan)
+        tell.begun(plan, confine.rung(plan)[1])
         return plan.run, _guarded(ledger, plan, order, tell)
 
 
@@ -59,7 +60,7 @@ def drive(ledger: Ledger, run: str, order: Order, tell: Teller) -> rules.Next:
     Holds the repository's lock for its whole life: exit 75 where another loop has it. On a signal the agent's
     processes end, the leg is sealed as interrupted, and `Interrupted` passes through.
     """
-    with lock.hold(ledger.lock, f"run {run}", run), _signals():
+    with lock.hold(ledger.lock, f"run {run}", run), signals():
         return _guarded(ledger, ledgers.read_plan(ledger, run), order, tell)
 
 
@@ -159,7 +160,7 @@ def _branch(ledger: Ledger, plan: Plan, chain: tuple[Receipt, ...]) -> None:
 
 
 @contextmanager
-def _signals() -> Iterator[None]:
+def signals() -> Iterator[None]:
     """Turn the first signal that asks to end into `Interrupted`; later ones do nothing, until the process ends."""
     came: list[int] = []
 

@@ -4,13 +4,14 @@ What a killed worker left in its worktree is kept as `LEG.cut`, and the next leg
 nothing. A worktree that never became whole is recognised, and never committed from.
 """
 
+import os
 from pathlib import Path
 from typing import Final
 
-from relay import __version__, settle, ship
+from relay import __version__, confine, settle, ship
 from relay.errors import Exit, RelayError
-from relay.host import clock, files, fingerprint, git, lock, proc, snapshot, worktree
-from relay.host.worktree import Lease
+from relay.host import clock, files, fingerprint, git, lock, proc, redact, snapshot, worktree
+from relay.host.lease import Lease
 from relay.record import ledger as ledgers
 from relay.record import receipt as receipts
 from relay.record.ledger import Ledger
@@ -73,9 +74,11 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
     chain = ledgers.receipts(ledger, plan.run)
     since, void = _since(ledger, start), git.resolve(ledger.repo, f"refs/relay/{plan.run}/{start.leg}.void")
     head = void or (_what_stands(ledger, plan, start) if start.kind == "work" else start.start)
-    said = _said(ledger, start)
     phase = plan.phase(start.phase or "")
     agent = plan.agent(phase.agent)
+    said = _said(ledger, start)
+    if said is not None:
+        said = redact.Redactor(redact.known(os.environ, agent.env)).bytes(said)
     repo = ledger.repo
     prompt = ledger.leg(plan.run, start.leg) / "prompt.md"
     now = clock.now()
@@ -101,7 +104,7 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
         backend=agent.backend,
         vendor=agent.vendor,
         model=agent.model,
-        jail=settle.JAIL,
+        jail=confine.rung(plan)[0].name,
         changed=git.numstat(repo, start.start, head) if head != start.start else (),
         verdict="inconclusive" if start.kind == "judge" else None,
         breaches=(since or ("found by a runner that ended before it could say which",)) if void else (),
@@ -131,15 +134,13 @@ def _since(ledger: Ledger, start: Start) -> tuple[str, ...]:
 def _what_stands(ledger: Ledger, plan: Plan, start: Start) -> str:
     """Keep what a killed worker left: the commit that was already made, or a snapshot of a worktree that was whole."""
     repo, name = ledger.repo, f"refs/relay/{plan.run}/{start.leg}"
-    lease = _lease(start)
-    if lease is None:
-        return start.start
     for ref in (name, f"{name}.cut"):
         commit = git.resolve(repo, ref)
         if commit is not None:
             git.put_ref(repo, f"{name}.cut", commit)
             return commit
-    if worktree.intact(repo, lease):
+    lease = _lease(start)
+    if lease is None or worktree.intact(repo, lease):
         return start.start
     message = f"relay: {start.leg} of {plan.run}, cut short\n\nRelay-Run: {plan.run}\nRelay-Leg: {start.leg}\n"
     taken = snapshot.take(repo, lease, start.start, message, start.baseline, git.identity(repo))

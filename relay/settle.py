@@ -1,13 +1,14 @@
 """From how an agent ended to a sealed receipt: the boundary, the commit, the checks, the verdict, the note."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from relay import __version__, weigh
-from relay.host import checks, clock, files, fingerprint, git, lock, snapshot, worktree
-from relay.host.worktree import Lease
+from relay import __version__, confine, weigh
+from relay.host import checks, clock, files, fingerprint, git, lock, redact, snapshot, worktree
+from relay.host.lease import Lease
 from relay.record import briefing, evidence, note, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
@@ -28,9 +29,6 @@ from relay.terms import (
     Taken,
     WorkReply,
 )
-
-JAIL = "off"
-"""The rung that agents run on: the tripwire alone, which detects and does not prevent."""
 
 
 class Leg(Struct, frozen=True, kw_only=True):
@@ -59,6 +57,11 @@ class Leg(Struct, frozen=True, kw_only=True):
             git_dir=Path(start.git_dir or ""),
             pointer_sha256=start.pointer_sha256 or "",
         )
+
+    @property
+    def redactor(self) -> redact.Redactor:
+        """What takes secrets out of all that is kept of the leg: the person's own, and what looks like one."""
+        return redact.Redactor(redact.known(os.environ, self.plan.agent(self.phase.agent).env))
 
     @property
     def phase(self) -> Phase:
@@ -97,7 +100,10 @@ def seal(leg: Leg, taken: Taken) -> Receipt:
         )
     elif leg.phase.kind == "judge":
         receipt = msgspec.structs.replace(receipt, verdict="inconclusive")
-    sealed = _write(leg, receipt, answer, taken.reply, logs)
+    raw = leg.redactor.bytes(taken.reply) if taken.reply is not None else None
+    if raw != taken.reply and raw is not None and answer is not None:  # the note is made from what is kept
+        answer = reply.decode(raw, leg.phase.kind, None)[0]
+    sealed = _write(leg, receipt, answer, raw, [leg.redactor.bytes(log) for log in logs])
     _release(leg, sealed)
     return sealed
 
@@ -114,7 +120,7 @@ def _crossed(leg: Leg) -> boundary.Crossed:
     if not leg.start.fingerprint:
         return boundary.Crossed()
     after = fingerprint.take(leg.ledger.repo, leg.held, tree=leg.phase.boundary == "verify-only")
-    jail = "hand" if leg.go.offer else JAIL
+    jail = "hand" if leg.go.offer else confine.rung(leg.plan)[0].name
     return boundary.compare(leg.start.fingerprint, after, boundary=leg.phase.boundary, jail=jail)
 
 
@@ -169,7 +175,7 @@ def _draft(
         model=taken.model or agent.model,
         version=taken.version,
         session=taken.session,
-        jail=JAIL,
+        jail=confine.rung(leg.plan)[0].name,
         changed=git.numstat(repo, start.start, done.head) if done.head != start.start else (),
         refused=done.refused,
         checks=refused if done.refused else (),
@@ -182,7 +188,7 @@ def _draft(
         cost_microusd=taken.cost_microusd,
         billing=taken.billing,
         ended_by=ended_by,
-        problem=problem or None,
+        problem=leg.redactor.text(problem) if problem else None,
         until=taken.until,
     )
 
@@ -202,24 +208,24 @@ def _checked(leg: Leg, receipt: Receipt, answer: WorkReply) -> tuple[Receipt, li
     seen = [weigh.strayed(leg.plan, repo, receipt), weigh.unresolved(repo, leg.chain, receipt)]
     found = [*receipt.checks, *(look[0] for look in seen if look)]
     logs += [look[1].encode() for look in seen if look]
-    seconds = leg.phase.minutes * 60
+    seconds, at = leg.phase.minutes * 60, confine.place(leg.ledger, leg.plan, leg.held)
     for name, command in leg.plan.checks.items():
-        check, output = checks.run(command, leg.held.path, by=f"checks.{name}", env={}, seconds=seconds)
+        check, output = checks.run(command, at.folder, by=f"checks.{name}", env={}, seconds=seconds, cell=at.cell)
         found.append(check)
         logs.append(output.encode())
     known = weigh.against_base(
         leg.ledger, leg.plan, leg.chain, found, leg=receipt.leg, base=receipt.base, seconds=seconds
     )
-    criteria = weigh.criteria(leg.plan, leg.held.path, seconds)[0]
+    criteria = weigh.criteria(leg.plan, at, seconds)[0]
     return msgspec.structs.replace(receipt, checks=known, criteria=criteria, score=weigh.score(criteria)), logs
 
 
 def examined(leg: Leg) -> Leg:
     """Run every criterion and check in a clean checkout of the exact commit, before the last judge is asked."""
-    with weigh.checkout(leg.ledger, leg.plan, leg.start.leg, leg.start.start, "check") as folder:
+    with weigh.checkout(leg.ledger, leg.plan, leg.start.leg, leg.start.start, "check") as at:
         seconds = leg.phase.minutes * 60
-        criteria, observed = weigh.criteria(leg.plan, folder, seconds)
-        checked, more = weigh.checks_in(leg.plan, folder, seconds)
+        criteria, observed = weigh.criteria(leg.plan, at, seconds)
+        checked, more = weigh.checks_in(leg.plan, at, seconds)
     return msgspec.structs.replace(leg, criteria=criteria, checked=checked, observed=(*observed, *more))
 
 

@@ -152,9 +152,9 @@ def _merge(ledger: Ledger, plan: Plan, pins: Pins, now: str) -> tuple[str, tuple
 def _still_holds(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], commit: str, *, leg: str, now: str) -> bool:
     """Run acceptance's commands again on the tree merged with `now`: nobody accepted that one."""
     minutes = plan.phases[-1].minutes
-    with weigh.checkout(ledger, plan, leg, commit, "merged") as folder:
-        results, _ = weigh.criteria(plan, folder, minutes * 60)
-        checked, _ = weigh.checks_in(plan, folder, minutes * 60)
+    with weigh.checkout(ledger, plan, leg, commit, "merged") as at:
+        results, _ = weigh.criteria(plan, at, minutes * 60)
+        checked, _ = weigh.checks_in(plan, at, minutes * 60)
     commanded = [result for result in results if result.by == "relay"]
     checked = weigh.against_base(ledger, plan, chain, checked, leg=leg, base=now, seconds=minutes * 60)
     return all(result.met for result in commanded) and not any(check.newly_red for check in checked)
@@ -216,9 +216,9 @@ def _confirmed(
     found: list[Check] = []
     if plan.ship.verify:
         leg = start.leg if start is not None else ledgers.next_leg_id(ledger, plan.run, "ship")
-        with weigh.checkout(ledger, plan, leg, commit, "shipped") as folder:
+        with weigh.checkout(ledger, plan, leg, commit, "shipped") as at:
             found = [
-                checks.run(command, folder, by="ship.verify", env={}, seconds=VERIFY_SECONDS)[0]
+                checks.run(command, at.folder, by="ship.verify", env={}, seconds=VERIFY_SECONDS)[0]
                 for command in plan.ship.verify
             ]
     red = [check for check in found if check.exit != 0]

@@ -21,11 +21,13 @@ class Teller:
     """Says what the loop does, as it does it."""
 
     @staticmethod
-    def begun(plan: Plan) -> None:
+    def begun(plan: Plan, jail: str) -> None:
         """Say that a run begins, and what does not hold its agents."""
         term.event("begin", run=plan.run, title=plan.title, base=plan.base)
         term.say(f"run {term.style(plan.run, 'bold')}: {plan.title}")
-        term.say(term.style("no jail: boundaries are watched, and a breach voids the leg", "dim"))
+        term.say(term.style(jail, "dim"))
+        if plan.tests.paths:
+            term.say(term.style("[tests] is frozen with the run, and not used by this version", "dim"))
 
     @staticmethod
     def starting(plan: Plan, go: rules.Go) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from relay import confine
+from relay.confine import Place
 from relay.errors import Exit, RelayError
-from relay.host import checks, clock, files, git, worktree
+from relay.host import checks, clock, files, git, jail, worktree
 from relay.host.repository import Repository
 from relay.record import briefing
 from relay.record.ledger import Ledger
@@ -52,23 +54,29 @@ class Weighed(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def checkout(ledger: Ledger, plan: Plan, leg: str, commit: str, name: str) -> Iterator[Path]:
+def checkout(ledger: Ledger, plan: Plan, leg: str, commit: str, name: str) -> Iterator[Place]:
     """Give a clean checkout of an exact commit, set up like every worktree, and remove it afterwards."""
     path = ledger.worktree(plan.run, f"{leg}.{name}")
     lease = worktree.lease(ledger.repo, path, commit, f"relay run={plan.run} leg={leg} for={name}")
     log = ledger.leg(plan.run, leg) / f"setup-{name}.log"
     log.parent.mkdir(exist_ok=True)  # a shipment has no folder yet while its tree is looked at
     try:
-        problem = worktree.prepare(ledger.repo, lease, plan.worktree, log)
+        problem = worktree.prepare(
+            ledger.repo,
+            lease,
+            plan.worktree,
+            log,
+            lambda: confine.cell(ledger, plan, lease, jail.Access.WRITE, setup=True),
+        )
         if problem:
             raise SetupError(f"set-up failed in a clean checkout: {problem}", exit_code=Exit.HUMAN)
-        yield path
+        yield confine.place(ledger, plan, lease)
     finally:
         worktree.release(ledger.repo, lease)
 
 
 def criteria(
-    plan: Plan, folder: Path, seconds: float
+    plan: Plan, at: Place, seconds: float
 ) -> tuple[tuple[CriterionResult, ...], tuple[briefing.Observed, ...]]:
     """Run the command of every criterion that has one; the others are left to a judge, and are unmet until then."""
     results, observed = [], []
@@ -76,7 +84,7 @@ def criteria(
         if criterion.check is None:
             results.append(CriterionResult(id=criterion.id, met=False, by="nobody"))
             continue
-        check, output = checks.run(criterion.check, folder, by=criterion.id, env={}, seconds=seconds)
+        check, output = checks.run(criterion.check, at.folder, by=criterion.id, env={}, seconds=seconds, cell=at.cell)
         results.append(
             CriterionResult(
                 id=criterion.id,
@@ -91,11 +99,11 @@ def criteria(
     return tuple(results), tuple(observed)
 
 
-def checks_in(plan: Plan, folder: Path, seconds: float) -> tuple[tuple[Check, ...], tuple[briefing.Observed, ...]]:
+def checks_in(plan: Plan, at: Place, seconds: float) -> tuple[tuple[Check, ...], tuple[briefing.Observed, ...]]:
     """Run the checks of relay.toml in a folder."""
     found, observed = [], []
     for name, command in plan.checks.items():
-        check, output = checks.run(command, folder, by=f"checks.{name}", env={}, seconds=seconds)
+        check, output = checks.run(command, at.folder, by=f"checks.{name}", env={}, seconds=seconds, cell=at.cell)
         found.append(check)
         observed.append(_observed(check, output))
     return tuple(found), tuple(observed)
@@ -159,9 +167,14 @@ def against_base(
     }
     red = [check for check in found if check.exit != 0 and check.by.startswith("checks.")]
     unknown = [check for check in red if check.command not in known]
-    with suppress(SetupError), checkout(ledger, plan, leg, base, "base") if unknown else nullcontext(Path()) as folder:
+    with (
+        suppress(SetupError),
+        checkout(ledger, plan, leg, base, "base") if unknown else nullcontext(Place(folder=Path())) as at,
+    ):
         for check in unknown:
-            known[check.command] = checks.run(check.command, folder, by=check.by, env={}, seconds=seconds)[0].exit
+            known[check.command] = checks.run(
+                check.command, at.folder, by=check.by, env={}, seconds=seconds, cell=at.cell
+            )[0].exit
     return tuple(
         msgspec.structs.replace(check, base_exit=known.get(check.command)) if check in red else check for check in found
     )
@@ -221,7 +234,8 @@ def _reproduces(ledger: Ledger, plan: Plan, start: Start, claim: ClaimedFinding,
     repro = claim.repro
     if repro is None:
         return False
-    with checkout(ledger, plan, start.leg, start.start, f"repro-{index + 1}") as folder:
+    with checkout(ledger, plan, start.leg, start.start, f"repro-{index + 1}") as at:
+        folder = at.folder
         for name, text in repro.files.items():
             target = folder / name
             inside = os.path.realpath(target.parent).startswith(os.path.realpath(folder))
@@ -229,7 +243,7 @@ def _reproduces(ledger: Ledger, plan: Plan, start: Start, claim: ClaimedFinding,
                 return False
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
-        check, output = checks.run(repro.command, folder, by="repro", env={}, seconds=REPRO_SECONDS)
+        check, output = checks.run(repro.command, folder, by="repro", env={}, seconds=REPRO_SECONDS, cell=at.cell)
     return check.ended == "exit" and rules.reproduced(claim, check.exit, output)
 
 
@@ -246,8 +260,8 @@ def _claimed(ledger: Ledger, plan: Plan, start: Start, result: CriterionResult, 
     if not claim.met:
         return msgspec.structs.replace(result, by="judge", met=False)
     if claim.command:
-        with checkout(ledger, plan, start.leg, start.start, "claim") as folder:
-            check, _ = checks.run(claim.command, folder, by=result.id, env={}, seconds=REPRO_SECONDS)
+        with checkout(ledger, plan, start.leg, start.start, "claim") as at:
+            check, _ = checks.run(claim.command, at.folder, by=result.id, env={}, seconds=REPRO_SECONDS, cell=at.cell)
         return msgspec.structs.replace(
             result,
             by="judge",

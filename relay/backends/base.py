@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from relay.host.jail.cell import Cell
 from relay.terms import Agent, Ask, Process, Taken
 
 Sink = Callable[[bytes], None]
@@ -23,8 +24,8 @@ class Backend(Protocol):
     def preflight(self, agent: Agent, where: Path) -> str:
         """Return the version of what would run in `where`, or raise a `RelayError` that says what is missing."""
 
-    def take(self, ask: Ask, sink: Sink, spawned: Spawned) -> Taken:
-        """Take one leg to its end.
+    def take(self, ask: Ask, sink: Sink, spawned: Spawned, cell: Cell | None = None) -> Taken:
+        """Take one leg to its end, with all that runs in its cell where there is one.
 
         Whatever an agent does becomes a `Taken`; only `Interrupted` passes through, once the agent has ended.
         """

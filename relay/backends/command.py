@@ -17,6 +17,8 @@ import msgspec
 from relay.backends.base import Sink, Spawned
 from relay.errors import Exit, RelayError
 from relay.host import files, proc
+from relay.host.jail import cell as cells
+from relay.host.jail.cell import Cell
 from relay.terms import Agent, Ask, ClaimedFinding, JudgeReply, Repro, Taken, WorkReply
 
 by_hand = False
@@ -34,20 +36,20 @@ def preflight(agent: Agent, where: Path) -> str:
     return _version(_program(agent, proc.clean_env().get("PATH", "")))
 
 
-def take(ask: Ask, sink: Sink, spawned: Spawned) -> Taken:
+def take(ask: Ask, sink: Sink, spawned: Spawned, cell: Cell | None = None) -> Taken:
     """Run the program to its end and read its reply."""
-    env = {**proc.clean_env(), **ask.env}
     try:
-        program = _program(ask.agent, env.get("PATH", ""))
+        program = _program(ask.agent, proc.clean_env(ask.env).get("PATH", ""))
     except RelayError as error:
         return _unable(ask, f"agent not installed: {error.message}")
     if not Path(ask.folder).is_dir():
         return _unable(ask, f"there is no folder `{ask.folder}` to work in")
     version = _version(program)
-    ended = proc.run(
+    ended = cells.run(
+        cell,
         [program, *ask.agent.command[1:]],
-        cwd=ask.folder,
-        env=env,
+        folder=Path(ask.folder),
+        env=ask.env,
         stdin=ask.prompt.encode(errors="replace"),
         limits=ask.limits,
         sink=sink,
@@ -65,12 +67,14 @@ def _taken(ask: Ask, ended: proc.Ended) -> Taken:
     return _failed(ask, ended)
 
 
-def _cut(ask: Ask, ended_by: Literal["timeout", "idle", "output"]) -> Taken:
+def _cut(ask: Ask, ended_by: Literal["timeout", "idle", "output", "memory", "disk"]) -> Taken:
     """Name the limit that ended the program."""
     why = {
         "timeout": f"did not end within {ask.limits.seconds:g} s",
         "idle": f"wrote nothing for {ask.limits.idle or 0:g} s",
         "output": f"wrote more than {ask.limits.output or 0} bytes",
+        "memory": "used more memory than it may",
+        "disk": "filled the disk",
     }
     return Taken(ended_by=ended_by, problem=f"`{_name(ask.agent)}` {why[ended_by]}")
 

@@ -6,6 +6,7 @@ from typing import Final
 from relay.backends.base import Sink, Spawned
 from relay.errors import RelayError
 from relay.host import files
+from relay.host.jail.cell import Cell
 from relay.terms import Agent, Ask, Taken
 
 by_hand = True
@@ -19,9 +20,9 @@ def preflight(agent: Agent, where: Path) -> str:
     return ""
 
 
-def take(ask: Ask, sink: Sink, spawned: Spawned) -> Taken:
+def take(ask: Ask, sink: Sink, spawned: Spawned, cell: Cell | None = None) -> Taken:
     """Read the reply that a person left at `ask.reply_path`."""
-    del spawned
+    del spawned, cell
     try:
         reply = files.read(Path(ask.reply_path), LIMIT)
     except FileNotFoundError:

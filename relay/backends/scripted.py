@@ -29,6 +29,8 @@ import msgspec
 from relay.backends.base import Sink, Spawned
 from relay.errors import Exit, RelayError
 from relay.host import clock, files, proc
+from relay.host.jail import cell as cells
+from relay.host.jail.cell import Cell
 from relay.terms import Agent, Ask, EndedBy, Limits, Struct, Taken
 
 by_hand = False
@@ -64,7 +66,7 @@ def preflight(agent: Agent, where: Path) -> str:
     return _read(agent)[1]
 
 
-def take(ask: Ask, sink: Sink, spawned: Spawned) -> Taken:
+def take(ask: Ask, sink: Sink, spawned: Spawned, cell: Cell | None = None) -> Taken:
     """Do what the script says for this turn."""
     try:
         script, version = _read(ask.agent)
@@ -75,11 +77,11 @@ def take(ask: Ask, sink: Sink, spawned: Spawned) -> Taken:
         problem = f"the script `{ask.agent.script}` has no `[[{ask.phase}]]`"
         return Taken(ended_by="setup", problem=problem, version=version)
     turn = turns[min(ask.turn, len(turns)) - 1]
-    taken = _play(turn, ask, sink, spawned) or _end(turn, ask)
+    taken = _play(turn, ask, sink, spawned, cell) or _end(turn, ask)
     return msgspec.structs.replace(taken, version=version, model=ask.agent.model)
 
 
-def _play(turn: Turn, ask: Ask, sink: Sink, spawned: Spawned) -> Taken | None:
+def _play(turn: Turn, ask: Ask, sink: Sink, spawned: Spawned, cell: Cell | None) -> Taken | None:
     """Do what a turn does; return how the leg ended if something would not go as written."""
     deadline = clock.monotonic() + ask.limits.seconds
     folder = Path(ask.folder)
@@ -94,7 +96,7 @@ def _play(turn: Turn, ask: Ask, sink: Sink, spawned: Spawned) -> Taken | None:
         if not folder.is_dir():
             return Taken(ended_by="crash", problem=f"there is no folder `{folder}` to run `{command}` in")
         _tell(sink, f"$ {command}")
-        ended = _run(command, ask, deadline, sink, spawned)
+        ended = _run(command, ask, deadline, sink, spawned, cell)
         if ended.ended != "exit":
             return Taken(ended_by=ended.ended, problem=f"`{command}` ended by {ended.ended}")
         if ended.code != 0:
@@ -136,12 +138,11 @@ def _edit(edit: Edit, path: Path) -> str:
     return f"edited `{edit.path}`"
 
 
-def _run(command: str, ask: Ask, deadline: float, sink: Sink, spawned: Spawned) -> proc.Ended:
+def _run(command: str, ask: Ask, deadline: float, sink: Sink, spawned: Spawned, cell: Cell | None) -> proc.Ended:
     """Run one shell command in the leg's folder, within what is left of the leg's time."""
     left = max(deadline - clock.monotonic(), 0.0)
     limits: Limits = msgspec.structs.replace(ask.limits, seconds=left)
-    env = {**proc.clean_env(), **ask.env}
-    return proc.run(command, cwd=ask.folder, env=env, limits=limits, sink=sink, spawned=spawned)
+    return cells.run(cell, command, folder=Path(ask.folder), env=ask.env, limits=limits, sink=sink, spawned=spawned)
 
 
 def _sleep(seconds: float, deadline: float, sink: Sink) -> Taken | None:

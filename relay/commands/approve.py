@@ -19,14 +19,14 @@ from relay.terms import Plan
 @common.everywhere
 def command(run: str | None, into: str | None, dry_run: bool) -> int:  # noqa: FBT001 - an option
     """Approve an accepted run: one command, one action, no second step."""
-    from relay import acts, salvage, ship
+    from relay import acts, runner, salvage, ship
     from relay.host import lock
     from relay.telling import Teller
 
     here = common.ledger()
     wanted = common.run_or_only(here, run, "approve")
     plan = ledgers.read_plan(here, wanted)
-    with lock.hold(here.run_lock(wanted), "relay approve", wanted, wait=10):
+    with runner.signals(), lock.hold(here.run_lock(wanted), "relay approve", wanted, wait=10):
         if not dry_run:
             for sealed in salvage.seal_open(here, plan):
                 Teller.sealed(sealed)

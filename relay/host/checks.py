@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from relay.host import proc
+from relay.host.jail import cell as cells
+from relay.host.jail.cell import Cell
 from relay.terms import Check, Limits
 
 _KEEP: Final = 256 << 10
@@ -13,15 +14,17 @@ _CUT_SHORT: Final = 124
 """The exit code of a command that did not end by itself, as `timeout` gives it."""
 
 
-def run(command: str, folder: Path, *, by: str, env: Mapping[str, str], seconds: float) -> tuple[Check, str]:
+def run(
+    command: str, folder: Path, *, by: str, env: Mapping[str, str], seconds: float, cell: Cell | None = None
+) -> tuple[Check, str]:
     """Run `command` by the shell in `folder`; return what happened and the output, its middle left out when long.
 
     The environment is this one without what leads elsewhere (`proc.clean_env`), with `env` on top. Whatever it left
     running is ended. A command over `seconds`, or over 256 MiB of output, has exit code 124, whatever it said itself;
-    a negative one names the signal that killed it.
+    a negative one names the signal that killed it. It runs in `cell`, where there is one.
     """
     limits = Limits(seconds=seconds, keep=_KEEP, output=_FLOOD)
-    ended = proc.run(command, cwd=str(folder), env=proc.clean_env(env), limits=limits)
+    ended = cells.run(cell, command, folder=folder, env=env, limits=limits)
     check = Check(
         by=by,
         command=command,

@@ -14,8 +14,8 @@ from typing import Final
 
 from relay.errors import RelayError
 from relay.host import drivers, git, names, scan, touched
+from relay.host.lease import Lease
 from relay.host.repository import Repository
-from relay.host.worktree import Lease
 
 _FOLDERS: Final = ("hooks", "info")
 _SHARED: Final = ("HEAD", "config", "config.worktree", "shallow", "objects/info/alternates")

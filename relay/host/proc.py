@@ -12,10 +12,10 @@ from typing import Final
 from relay.errors import RelayError
 from relay.host import clock, files, signals, term
 from relay.host.pids import alive, end, orphans, survivors, this
-from relay.host.program import How, Program
+from relay.host.program import Guard, How, Program
 from relay.terms import Limits, Process, Struct
 
-__all__ = ["Ended", "alive", "clean_env", "end", "orphans", "run", "survivors", "this"]
+__all__ = ["Ended", "Guard", "How", "alive", "clean_env", "end", "orphans", "run", "survivors", "this"]
 
 # As `git rev-parse --local-env-vars` prints them, so that no inherited name leads git to another repository.
 _GIT_LOCAL: Final = frozenset(
@@ -103,20 +103,21 @@ def run(
     limits: Limits,
     sink: Callable[[bytes], None] | None = None,
     spawned: Callable[[Process], None] | None = None,
+    guard: Guard | None = None,
 ) -> Ended:
     """Run `command` in the folder `cwd` until it ends or crosses a limit, and end everything it started.
 
     A string is given to `/bin/sh -c`. Standard error goes into the output. `sink` gets each piece of output as it
     comes, `spawned` the process once it runs; what they raise ends the program and is raised here, and so does an
     exception of a signal handler, such as `Interrupted`. `RelayError` when `cwd` is no folder.
-    Without a `RELAY_NONCE` of its own in `env` the program gets a fresh one.
+    Without a `RELAY_NONCE` of its own in `env` the program gets a fresh one. `guard` looks at it and may end it.
     """
     if not os.path.isdir(cwd):
         raise RelayError(f"there is no folder `{cwd}` to run a command in")
     nonce = env.get("RELAY_NONCE", "")
     if nonce in {"", os.environ.get("RELAY_NONCE")}:  # an inherited one also marks programs that are not ours to end
         nonce = os.urandom(16).hex()
-    program = Program(limits, sink, stdin, nonce)
+    program = Program(limits, sink, stdin, nonce, guard)
     _count[0] += 1
     words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
     how: How = "exit"

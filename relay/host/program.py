@@ -10,7 +10,7 @@ import selectors
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Final, Literal
+from typing import IO, TYPE_CHECKING, Final, Literal, NamedTuple
 
 from relay.host import clock, kept, pids
 from relay.terms import Limits, Process
@@ -18,26 +18,46 @@ from relay.terms import Limits, Process
 if TYPE_CHECKING:
     import subprocess
 
-How = Literal["exit", "timeout", "idle", "output"]
+How = Literal["exit", "timeout", "idle", "output", "memory", "disk"]
 
 _CHUNK: Final = 64 << 10
 _TICK: Final = 0.05
+_LOOK: Final = 0.25
+"""Seconds between two looks of a guard: a process that fills memory is seen before the machine suffers."""
 _LADDER: Final = ((signal.SIGINT, 2.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
 _LINGER: Final = 0.25
 """Seconds for a reader such as `>(tee log)` to finish, and again to obey SIGTERM, once the program itself has ended."""
 
 
+class Guard(NamedTuple):
+    """What somebody adds who confines a program: files that it inherits, and a look at it now and then.
+
+    `look` is given the program's number; what it returns, if anything, is the ending.
+    """
+
+    look: Callable[[int], How | None]
+    fds: tuple[int, ...] = ()
+
+
 class Program:
     """One program: its pipes, its limits, and the means to end it with everything it started."""
 
-    def __init__(self, limits: Limits, sink: Callable[[bytes], None] | None, stdin: bytes, nonce: str) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        sink: Callable[[bytes], None] | None,
+        stdin: bytes,
+        nonce: str,
+        guard: Guard | None = None,
+    ) -> None:
         self.fault: Exception | None = None
         self.said = kept.Kept(limits.keep)
         self.began = self._heard = clock.monotonic()
         self._limits, self._sink, self._stdin, self._nonce = limits, sink, memoryview(stdin), nonce
+        self._guard, self._looked = guard, self.began
         self._child: subprocess.Popen[bytes] | None = None
         self._selector = selectors.DefaultSelector()
-        self._exit_fd = -1
+        self._pid = self._exit_fd = -1
         self._started = 0  # what is older is not its child
 
     def start(self, command: Sequence[str], cwd: str, env: Mapping[str, str]) -> Process:
@@ -55,6 +75,7 @@ class Program:
             stderr=subprocess.STDOUT,
             bufsize=0,
             start_new_session=True,
+            pass_fds=self._guard.fds if self._guard else (),
         )
         for pipe, event, act in (
             (child.stdout, selectors.EVENT_READ, self._read),
@@ -66,6 +87,7 @@ class Program:
         with suppress(AttributeError, OSError):  # without it the end is noticed a tick later
             self._exit_fd = os.pidfd_open(child.pid)
             self._selector.register(self._exit_fd, selectors.EVENT_READ, self._notice)
+        self._pid = child.pid
         process = pids.process(child.pid)
         self._started = process.started
         return process
@@ -81,6 +103,10 @@ class Program:
                 return "idle"
             if self.fault is not None or self._flooded():
                 return "output"
+            if self._guard and now >= self._looked + _LOOK:
+                self._looked = now
+                if seen := self._guard.look(self._pid):
+                    return seen
             self._pump(_TICK)
         return "exit"
 

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from relay.errors import RelayError
-from relay.host import drivers, files, git, gitenv, proc
+from relay.host import drivers, files, git, gitenv
+from relay.host.jail import cell as cells
+from relay.host.jail.cell import Cell
 from relay.host.repository import Repository
 from relay.terms import Limits, Worktree
 
@@ -38,7 +40,7 @@ def recall(git_dir: Path, name: str) -> list[str]:
     return []
 
 
-def fit(repo: Repository, top: Path, git_dir: Path, settings: Worktree, log: Path) -> str:
+def fit(repo: Repository, top: Path, git_dir: Path, settings: Worktree, log: Path, cell: Cell | None = None) -> str:
     """Do everything that `settings` ask for, in order; return the first problem, or nothing. Output goes to `log`."""
     put: list[str] = []
     source = repo.top or repo.main_top
@@ -55,7 +57,7 @@ def fit(repo: Repository, top: Path, git_dir: Path, settings: Worktree, log: Pat
         if problem:
             break
         # git's own steps get hardened settings; what the user wrote runs as the user would run it
-        problem = _command(repo, top, command, settings.minutes * 60, log, hardened=number < len(commands))
+        problem = _command(repo, top, command, settings.minutes * 60, log, hardened=number < len(commands), cell=cell)
     return problem
 
 
@@ -117,12 +119,15 @@ def _place(top: Path, name: str, log: Path) -> bool:
     return True
 
 
-def _command(repo: Repository, top: Path, command: str, seconds: float, log: Path, *, hardened: bool) -> str:
+def _command(
+    repo: Repository, top: Path, command: str, seconds: float, log: Path, *, hardened: bool, cell: Cell | None
+) -> str:
     extra = {"RELAY_NONCE": secrets.token_hex(8)}  # so that what it leaves running is found and ended
     if hardened:
         extra |= gitenv.settings(drivers.find(repo).off)
     _say(log, f"$ {command}")
-    ended = proc.run(command, cwd=str(top), env=proc.clean_env(extra), limits=Limits(seconds=seconds))
+    # git's own steps write to the common folder, which no cell shows but to read
+    ended = cells.run(None if hardened else cell, command, folder=top, env=extra, limits=Limits(seconds=seconds))
     how = f"exited {ended.code}" if ended.ended == "exit" else f"was ended: {ended.ended} after {ended.seconds:.0f} s"
     _say(log, f"{ended.text.rstrip()}\n{how}".lstrip())
     return "" if ended.ended == "exit" and ended.code == 0 else f"`{command}` {how}"

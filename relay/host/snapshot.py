@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from relay.host import git, refusal, touched
 from relay.host.git import Identity
+from relay.host.lease import Lease
 from relay.host.repository import Repository
-from relay.host.worktree import Lease
 from relay.terms import Refused, Struct
 
 

@@ -7,12 +7,15 @@ and that is done here after looking at who owns them.
 
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from relay.errors import Exit, RelayError
 from relay.host import drivers, files, git, names, provision, scan, signals, touched
+from relay.host.jail.cell import Cell
+from relay.host.lease import Lease
 from relay.host.repository import Repository
 from relay.terms import Struct, Worktree
 
@@ -21,14 +24,6 @@ _OURS: Final = "relay "
 _LONG: Final = 600.0
 _SMALL: Final = 1 << 16
 """No file of a worktree's administrative folder that is read here is longer, in bytes."""
-
-
-class Lease(Struct, frozen=True, kw_only=True):
-    """A worktree of Relay's: its folder, its administrative folder, and the hash of the `.git` that joins the two."""
-
-    path: Path
-    git_dir: Path
-    pointer_sha256: str
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -170,12 +165,14 @@ def head(repo: Repository, lease: Lease) -> str | None:
     return os.fsdecode(answer.out.strip()) if answer.code == 0 else None
 
 
-def prepare(repo: Repository, lease: Lease, settings: Worktree, log: Path) -> str:
+def prepare(
+    repo: Repository, lease: Lease, settings: Worktree, log: Path, cell: Callable[[], Cell | None] = lambda: None
+) -> str:
     """Make a fresh worktree fit to work in, as [worktree] and `.worktreeinclude` say; return what failed, or nothing.
 
     What it copied or linked is remembered in the worktree's entry, and so is what is ignored afterwards.
     """
-    problem = provision.fit(repo, lease.path, lease.git_dir, settings, log)
+    problem = provision.fit(repo, lease.path, lease.git_dir, settings, log, cell() if settings.setup else None)
     with touched.view(repo, lease.path, lease.git_dir) as here:
         provision.remember(lease.git_dir, provision.IGNORED, here.ignored())
     return problem

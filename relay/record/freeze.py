@@ -86,11 +86,6 @@ def _plan(  # noqa: PLR0913, PLR0917 - the parts of a plan
             f'ship.method = "{ship.method}" is not in this version',
             hint=f"use one of: {', '.join(sorted(BUILT))}",
         )
-    if settings.jail.mode == "required":
-        raise RelayError(
-            'jail.mode = "required", and this version has no jail: boundaries are watched, not enforced',
-            hint='write mode = "off" under [jail] to run without one',
-        )
     return Plan(
         schema=1,
         run=f"{now:%y%m%d-%H%M}-{slug(name)}",

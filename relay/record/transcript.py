@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from relay.host import clock
+from relay.host import clock, redact
 
 HEAD: Final = 4 << 20
 """Bytes kept from the beginning; an agent that floods its output must not fill the disk."""
@@ -18,8 +18,9 @@ TAIL: Final = 1 << 20
 class Transcript:
     """Writes each piece of output as a line with its time; past `HEAD` bytes only the last `TAIL` are kept."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, redactor: redact.Redactor) -> None:
         self._path = path
+        self._stream = redact.Stream(redactor)
         self._written = 0
         self._dropped = 0
         self._kept = 0
@@ -33,6 +34,7 @@ class Transcript:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._put(self._stream.end())
         if self._dropped:
             self._line({"type": "gap", "dropped": self._dropped})
         for piece in self._tail:
@@ -40,7 +42,12 @@ class Transcript:
         self._file.close()
 
     def write(self, piece: bytes) -> None:
-        """Append one piece of output."""
+        """Append one piece of output without the secrets in it; what may begin one waits for the rest."""
+        self._put(self._stream.feed(piece))
+
+    def _put(self, piece: bytes) -> None:
+        if not piece:
+            return
         if self._written < HEAD:
             self._written += len(piece)
             self._line(self._said(piece))

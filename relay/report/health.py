@@ -191,9 +191,16 @@ def _lineup(repo: Repository, settings: Config, ref: str, commit: str) -> Iterat
 
 
 def _jail(settings: Config) -> Iterator[Look]:
-    """Say plainly that nothing confines an agent."""
-    if settings.jail.mode == "required":
-        hint = 'write mode = "off" under [jail] to run without one'
-        yield fail('jail.mode = "required", and this version has no jail', hint)
+    """Say plainly what confines an agent, and what could."""
+    from relay.host import jail
+
+    mode = settings.jail.mode
+    try:
+        rung, said = jail.choose("required" if mode == "auto" else mode)
+    except RelayError as error:
+        yield fail(error.message, error.hint) if mode == "required" else warn(JAIL, error.hint)
+        return
+    if mode == "auto" or rung.name == "off":
+        yield warn(JAIL, 'to have one, write mode = "required" under [jail]' + "; it holds here" * rung.holds)
     else:
-        yield warn(JAIL, "run agents that you would let work in your own shell")
+        yield ok(said)

@@ -110,11 +110,11 @@ class Worktree(Struct, frozen=True, kw_only=True):
 
 
 class Jail(Struct, frozen=True, kw_only=True):
-    """What confines an agent's commands."""
+    """What confines an agent's commands; a network is off, the host's, or a list of hosts."""
 
     mode: Literal["auto", "required", "external", "off"] = "auto"
-    network: str = "off"
-    setup_network: str = "host"
+    network: Literal["off", "host"] | tuple[str, ...] = "off"
+    setup_network: Literal["off", "host"] | tuple[str, ...] = "host"
     loopback: tuple[str, ...] = ()
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relay.host import git, repository, snapshot, worktree
+from relay.host.lease import Lease
 from relay.host.repository import Repository
 from relay.host.snapshot import Snapshot
-from relay.host.worktree import Lease
 from tests.world import World
 
 FILES = {"a.py": "a = 1\n", "sub/b.py": "b = 1\n", "docs/c.md": "c\n", ".gitignore": "*.log\n__pycache__/\n"}

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from relay.host import fingerprint, git, repository, worktree
+from relay.host.lease import Lease
 from relay.host.repository import Repository
-from relay.host.worktree import Lease
 from tests.world import World
 
 

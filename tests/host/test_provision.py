@@ -7,8 +7,8 @@ import pytest
 
 from relay.errors import RelayError
 from relay.host import git, repository, snapshot, worktree
+from relay.host.lease import Lease
 from relay.host.repository import Repository
-from relay.host.worktree import Lease
 from relay.terms import Worktree
 from tests.world import World
 

@@ -10,8 +10,8 @@ import pytest
 
 from relay.errors import RelayError
 from relay.host import git, repository, snapshot, worktree
+from relay.host.lease import Lease
 from relay.host.repository import Repository
-from relay.host.worktree import Lease
 from tests.world import World
 
 
