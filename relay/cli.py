@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> int:
         result = relay.main(args=argv, prog_name="relay", standalone_mode=False)
     except Interrupted as interrupted:
         term.say("interrupted; nothing that was sealed is lost")
-        term.hint("relay resume")
+        term.hint(f"relay resume {interrupted.run}".rstrip())
         return 128 + interrupted.signum
     except (KeyboardInterrupt, click.Abort):
         return SIGINT
@@ -95,8 +95,13 @@ def _explained(error: Exception) -> RelayError | None:
         return error
     if not isinstance(error, click.ClickException):
         return None
+    from difflib import get_close_matches
+
     named = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "relay"
     message = error.format_message().rstrip(".")
+    if message.startswith("No such command"):
+        near = get_close_matches(message.split("'")[1], VERBS, n=1)
+        message += f", did you mean `{near[0]}`?" if near else ""
     return RelayError(message[:1].lower() + message[1:], hint=f"{named} --help")
 
 

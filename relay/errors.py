@@ -54,3 +54,5 @@ class Interrupted(BaseException):
     def __init__(self, signum: int) -> None:
         super().__init__(signum)
         self.signum = signum
+        self.run = ""
+        """The run that was in progress, if one was."""

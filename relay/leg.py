@@ -263,6 +263,20 @@ def _offered(ledger: Ledger, run: str, offer: str | None) -> Start | None:
     return receipt.decode(files.read(path), Start, str(path))
 
 
+def unfit(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> str:
+    """Say what is wrong with the reply that a person wrote, so that it can be mended before it is taken."""
+    offer = history.offer(chain)
+    start = _offered(ledger, plan.run, offer.leg) if offer is not None else None
+    if offer is None or start is None:
+        return ""
+    effect = offer.effect or {}
+    try:
+        raw = files.read(Path(effect["reply"]))
+    except (OSError, RelayError) as error:
+        return error.message if isinstance(error, RelayError) else str(error.strerror)
+    return reply.decode(raw, plan.phase(effect["phase"]).kind, start.nonce)[1]
+
+
 def awaited(chain: Sequence[Receipt]) -> bool:
     """Tell whether the reply that the newest offer waits for has been written."""
     offer = history.offer(chain)

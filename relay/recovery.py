@@ -1,5 +1,7 @@
 """What a receiver finds ready: the recovery steps, run just now, and the output of checks that sent the phase back."""
 
+from pathlib import Path
+
 from relay import confine
 from relay.host import checks, clock, drivers, files, gitenv, jail
 from relay.record import briefing
@@ -26,18 +28,30 @@ def steps(leg: Leg) -> list[briefing.Observed]:
 
 
 def outputs(leg: Leg) -> list[briefing.Observed]:
-    """Return the output of the checks that sent the phase back, as the earlier leg's folder keeps it."""
+    """Return what failed when the leg before was looked at, with its output: to a worker, a reason to be here."""
     before = history.last_leg(leg.chain)
-    if before is None or before.phase != leg.go.phase:
+    if before is None or leg.phase.kind == "judge":
         return []
     folder = leg.ledger.leg(leg.plan.run, before.leg)
-    shown = []
-    for index, check in enumerate(before.checks):
-        path = folder / f"check-{index + 1}.log"
-        output = files.read(path).decode("utf-8", "replace") if path.exists() else ""
-        shown.append(
-            briefing.Observed(
-                command=check.command, output=output[-4000:], at=before.ended, by=check.by, exit=check.exit
-            )
-        )
-    return shown
+    red = [
+        (f"check-{number}.log", check.by, check.command, check.exit)
+        for number, check in enumerate(before.checks, 1)
+        if check.exit != 0
+    ]
+    red += [
+        (f"criterion-{result.id}.log", result.id, result.command or "", result.exit or 0)
+        for result in before.criteria
+        if result.by == "relay" and not result.met
+    ]
+    return [
+        briefing.Observed(command=command, output=_kept(folder / name), at=before.ended, by=by, exit=code)
+        for name, by, command, code in red
+    ]
+
+
+def _kept(path: Path) -> str:
+    """Return the end of a log, or nothing where there is none."""
+    try:
+        return files.read(path).decode("utf-8", "replace")[-4000:]
+    except FileNotFoundError:
+        return ""

@@ -48,8 +48,9 @@ def start(ledger: Ledger, frozen: Frozen, order: Order, tell: Teller) -> tuple[s
     """Write a frozen run down and drive it, all under the repository's lock: a run that is refused leaves no trace."""
     confine.rung(frozen.plan)
     leg.preflight(frozen.plan, ledger.repo.main_top or ledger.repo.common)
-    with lock.hold(ledger.lock, f"run {frozen.plan.run}", frozen.plan.run), signals():
-        plan = ledgers.create(ledger, frozen.plan, frozen.files)
+    plan = ledgers.unused(ledger, frozen.plan)
+    with lock.hold(ledger.lock, f"run {plan.run}", plan.run), signals():
+        plan = ledgers.create(ledger, plan, frozen.files)
         tell.begun(plan, confine.rung(plan)[1])
         return plan.run, _guarded(ledger, plan, order, tell)
 
@@ -68,7 +69,8 @@ def _guarded(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Ne
     """Seal what a signal cut short before it passes on."""
     try:
         return _loop(ledger, plan, order, tell)
-    except Interrupted:
+    except Interrupted as interrupted:
+        interrupted.run = plan.run
         with lock.hold(ledger.run_lock(plan.run), "salvage", plan.run, wait=10):
             for sealed in salvage.seal_open(ledger, plan):
                 tell.sealed(sealed)
@@ -80,7 +82,7 @@ def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
     begun = len(_lifted(ledger, plan, tell) if order.by_hand else _settled(ledger, plan, tell))
     while True:
         chain = _settled(ledger, plan, tell)
-        step = _due(plan, chain)
+        step = _due(ledger, plan, chain)
         match step:
             case rules.Go():
                 if _reached(chain[begun:], step, order.until):
@@ -125,12 +127,15 @@ def _settled(ledger: Ledger, plan: Plan, tell: Teller) -> tuple[Receipt, ...]:
         return ledgers.receipts(ledger, plan.run)
 
 
-def _due(plan: Plan, chain: tuple[Receipt, ...]) -> rules.Next:
+def _due(ledger: Ledger, plan: Plan, chain: tuple[Receipt, ...]) -> rules.Next:
     """Look at the world where the plan says to wait for it: for a time, or for a person's reply."""
     step = rules.next_leg(plan, chain)
     if isinstance(step, rules.Wait) and clock.parse(step.until) <= clock.now():
         return step.go
     if isinstance(step, rules.Human) and step.reason == "offer" and leg.awaited(chain):
+        problem = leg.unfit(ledger, plan, chain)
+        if problem:
+            return rules.Human(reason="offer", leg=step.leg, text=problem)
         return rules.taken(plan, chain)
     return step
 

@@ -14,6 +14,7 @@ from relay.host import clock, files, fingerprint, git, lock, proc, redact, snaps
 from relay.host.lease import Lease
 from relay.record import ledger as ledgers
 from relay.record import receipt as receipts
+from relay.record import sealing
 from relay.record.ledger import Ledger
 from relay.rules import boundary
 from relay.terms import Plan, Receipt, Start
@@ -91,7 +92,7 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
         relay_version=__version__,
         started=start.started,
         ended=clock.stamp(now),
-        seconds=0.0,
+        seconds=_worked(ledger, start),
         round=start.round,
         start=start.start,
         base=start.base,
@@ -115,7 +116,7 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
         reply_sha256=files.sha256(said) if said is not None else None,
     )
     beside = {"reply.json": said} if said is not None else {}
-    sealed = settle.sealed_with_note(ledger, plan, chain, receipt, None, beside)
+    sealed = sealing.with_note(ledger, plan, chain, receipt, None, beside)
     _discard(ledger, start, keep=bool(void) or _unique(ledger, start, sealed))
     return sealed
 
@@ -146,6 +147,15 @@ def _what_stands(ledger: Ledger, plan: Plan, start: Start) -> str:
     taken = snapshot.take(repo, lease, start.start, message, start.baseline, git.identity(repo))
     git.put_ref(repo, f"{name}.cut", taken.commit)
     return taken.commit
+
+
+def _worked(ledger: Ledger, start: Start) -> float:
+    """Return how long the agent is known to have worked, in seconds: up to the last that it said."""
+    try:
+        last = (ledger.leg(start.run, start.leg) / "transcript.jsonl").stat().st_mtime
+    except OSError:
+        return 0.0
+    return round(max(0.0, last - clock.parse(start.started).timestamp()), 3)
 
 
 def _said(ledger: Ledger, start: Start) -> bytes | None:

@@ -9,8 +9,7 @@ import msgspec
 from relay import __version__, confine, weigh
 from relay.host import checks, clock, files, fingerprint, git, lock, redact, snapshot, worktree
 from relay.host.lease import Lease
-from relay.record import briefing, evidence, note, reply
-from relay.record import ledger as ledgers
+from relay.record import briefing, reply, sealing
 from relay.record.ledger import Ledger
 from relay.rules import boundary
 from relay.rules.plan import Go
@@ -93,7 +92,7 @@ def seal(leg: Leg, taken: Taken) -> Receipt:
         ended_by, answer = "breach", None
     done = _kept(leg, ended_by)
     receipt = _draft(leg, taken, ended_by, problem or taken.problem, crossed, done)
-    logs: list[bytes] = []
+    logs: dict[str, bytes] = {}
     if ended_by == "reply" and answer is not None:
         receipt, logs = (
             _judged(leg, receipt, answer) if isinstance(answer, JudgeReply) else _checked(leg, receipt, answer)
@@ -103,7 +102,7 @@ def seal(leg: Leg, taken: Taken) -> Receipt:
     raw = leg.redactor.bytes(taken.reply) if taken.reply is not None else None
     if raw != taken.reply and raw is not None and answer is not None:  # the note is made from what is kept
         answer = reply.decode(raw, leg.phase.kind, None)[0]
-    sealed = _write(leg, receipt, answer, raw, [leg.redactor.bytes(log) for log in logs])
+    sealed = _write(leg, receipt, answer, raw, {name: leg.redactor.bytes(log) for name, log in logs.items()})
     _release(leg, sealed)
     return sealed
 
@@ -193,7 +192,7 @@ def _draft(
     )
 
 
-def _checked(leg: Leg, receipt: Receipt, answer: WorkReply) -> tuple[Receipt, list[bytes]]:
+def _checked(leg: Leg, receipt: Receipt, answer: WorkReply) -> tuple[Receipt, dict[str, bytes]]:
     """Check a worker's claim `done` by running the commands of plan and spec where the work stands."""
     receipt = msgspec.structs.replace(
         receipt,
@@ -202,7 +201,7 @@ def _checked(leg: Leg, receipt: Receipt, answer: WorkReply) -> tuple[Receipt, li
         document=bool(answer.document and answer.document.strip()),
     )
     if answer.status != "done" or leg.phase.done == "trust":
-        return receipt, []
+        return receipt, {}
     logs = ["\n".join(f"{item.path}: {item.why}" for item in receipt.refused).encode()] if receipt.refused else []
     repo = leg.ledger.repo
     seen = [weigh.strayed(leg.plan, repo, receipt), weigh.unresolved(repo, leg.chain, receipt)]
@@ -216,8 +215,15 @@ def _checked(leg: Leg, receipt: Receipt, answer: WorkReply) -> tuple[Receipt, li
     known = weigh.against_base(
         leg.ledger, leg.plan, leg.chain, found, leg=receipt.leg, base=receipt.base, seconds=seconds
     )
-    criteria = weigh.criteria(leg.plan, at, seconds)[0]
-    return msgspec.structs.replace(receipt, checks=known, criteria=criteria, score=weigh.score(criteria)), logs
+    criteria, observed = weigh.criteria(leg.plan, at, seconds)
+    receipt = msgspec.structs.replace(receipt, checks=known, criteria=criteria, score=weigh.score(criteria))
+    return receipt, _logs(logs, observed)
+
+
+def _logs(checked: Sequence[bytes], observed: Sequence[briefing.Observed]) -> dict[str, bytes]:
+    """Name the files that keep what commands said: checks by their place in the receipt, criteria by their id."""
+    found = {f"check-{number}.log": log for number, log in enumerate(checked, 1)}
+    return found | {f"criterion-{item.by}.log": item.output.encode() for item in observed}
 
 
 def examined(leg: Leg) -> Leg:
@@ -229,7 +235,7 @@ def examined(leg: Leg) -> Leg:
     return msgspec.structs.replace(leg, criteria=criteria, checked=checked, observed=(*observed, *more))
 
 
-def _judged(leg: Leg, receipt: Receipt, answer: JudgeReply) -> tuple[Receipt, list[bytes]]:
+def _judged(leg: Leg, receipt: Receipt, answer: JudgeReply) -> tuple[Receipt, dict[str, bytes]]:
     """Look at a judge's evidence and derive the verdict."""
     found = weigh.weigh(leg.ledger, leg.plan, leg.chain, leg.start, leg.go, answer, leg.criteria, leg.checked)
     return msgspec.structs.replace(
@@ -241,14 +247,17 @@ def _judged(leg: Leg, receipt: Receipt, answer: JudgeReply) -> tuple[Receipt, li
         verdict=found.verdict,
         findings=found.findings,
         asks=bool(answer.question),
-    ), [item.output.encode() for item in leg.observed if item.by.startswith("checks.")]
+    ), _logs(
+        [item.output.encode() for item in leg.observed if item.by.startswith("checks.")],
+        [item for item in leg.observed if not item.by.startswith("checks.")],
+    )
 
 
-def _write(leg: Leg, receipt: Receipt, answer: Reply | None, raw: bytes | None, logs: Sequence[bytes]) -> Receipt:
+def _write(leg: Leg, receipt: Receipt, answer: Reply | None, raw: bytes | None, logs: Mapping[str, bytes]) -> Receipt:
     """Write everything the receipt names by hash, then the receipt, under the run's lock."""
     ledger, plan = leg.ledger, leg.plan
     folder = ledger.leg(plan.run, receipt.leg)
-    beside: dict[str, bytes] = {f"check-{index + 1}.log": log for index, log in enumerate(logs)}
+    beside: dict[str, bytes] = dict(logs)
     if raw is not None:
         beside["reply.json"] = raw
     if isinstance(answer, WorkReply) and receipt.document:
@@ -261,21 +270,7 @@ def _write(leg: Leg, receipt: Receipt, answer: Reply | None, raw: bytes | None, 
         prompt_sha256=files.sha256(files.read(prompt)) if prompt.exists() else None,
     )
     with lock.hold(ledger.run_lock(plan.run), "an append", plan.run, wait=10):
-        return sealed_with_note(ledger, plan, leg.chain, receipt, answer, beside)
-
-
-def sealed_with_note(
-    ledger: Ledger,
-    plan: Plan,
-    chain: Sequence[Receipt],
-    receipt: Receipt,
-    answer: Reply | None,
-    beside: Mapping[str, bytes],
-) -> Receipt:
-    """Write the note of a receipt and seal both; the caller holds the run's lock."""
-    text = note.render(plan, (*chain, receipt), answer, evidence.musts(ledger, chain)).encode("utf-8", "replace")
-    receipt = msgspec.structs.replace(receipt, note_sha256=files.sha256(text))
-    return ledgers.seal(ledger, receipt, {**beside, "note.md": text})
+        return sealing.with_note(ledger, plan, leg.chain, receipt, answer, beside)
 
 
 def _release(leg: Leg, sealed: Receipt) -> None:

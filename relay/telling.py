@@ -7,6 +7,8 @@ from relay.rules import plan as rules
 from relay.terms import Plan, Receipt
 
 GOOD: Final = frozenset({"done", "approve", "shipped", "proposed", "approved"})
+NOT_RUN: Final = frozenset({126, 127})
+"""How a shell says that a command is not there, or cannot be run."""
 GREEN: Final = frozenset({"accepted", "shipped", "proposed"})
 
 
@@ -26,6 +28,7 @@ class Teller:
         term.event("begin", run=plan.run, title=plan.title, base=plan.base)
         term.say(f"run {term.style(plan.run, 'bold')}: {plan.title}")
         term.say(term.style(jail, "dim"))
+        term.say(term.style(f"follow an agent with: relay log {plan.run} -f", "dim"))
         if plan.tests.paths:
             term.say(term.style("[tests] is frozen with the run, and not used by this version", "dim"))
 
@@ -88,8 +91,12 @@ def details(receipt: Receipt) -> list[str]:
     red = [check for check in receipt.checks if check.newly_red]
     if red:
         found.append(f"{len(red)} newly red")
+    old = [check for check in receipt.checks if check.exit != 0 and not check.newly_red]
+    if old:
+        found.append(f"{len(old)} red, as at the base")
     if receipt.score:
-        found.append(f"{receipt.score} criteria")
+        left = sum(criterion.by == "nobody" for criterion in receipt.criteria)
+        found.append(f"{receipt.score} criteria" + f", {left} for a judge" * (left > 0 and receipt.kind == "work"))
     if receipt.cost_microusd:
         found.append(f"${receipt.cost_microusd / 1_000_000:.2f}")
     if receipt.kind != "act":
@@ -103,5 +110,10 @@ def problems(receipt: Receipt) -> list[str]:
     lines += [f"breach: {breach}" for breach in receipt.breaches]
     lines += [f"not carried: {item.path} ({item.why})" for item in receipt.refused]
     lines += [f"red: {check.command} exited {check.exit}" for check in receipt.checks if check.newly_red]
+    lines += [
+        f"cannot run: {check.command} exited {check.exit}, at the base too"
+        for check in receipt.checks
+        if check.exit in NOT_RUN and not check.newly_red
+    ]
     why = (receipt.effect or {}).get("why")
     return [*lines, why] if why else lines

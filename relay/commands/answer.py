@@ -19,7 +19,7 @@ def command(run: str, text: str) -> int:
     from relay.host import lock
 
     here = common.ledger()
-    wanted = ledgers.find(here, run)
+    wanted = common.named(here, run)
     if not text.strip():
         raise RelayError("the answer is empty", hint=f"relay answer {wanted} TEXT")
     plan = ledgers.read_plan(here, wanted)

@@ -23,14 +23,25 @@ def ledger() -> Ledger:
 def run_or_only(here: Ledger, wanted: str | None, what: str) -> str:
     """Return the run that is meant: the one named, else the only one that is not ended."""
     if wanted is not None:
-        return ledgers.find(here, wanted)
-    known = ledgers.runs(here)
-    open_ones = [run for run in known if outcome(here, run) not in {"shipped", "not-accepted", "proposed"}]
+        return named(here, wanted)
+    open_ones = [run for run in ledgers.runs(here) if _open(here, run)]
     if len(open_ones) == 1:
         return open_ones[0]
     if not open_ones:
         raise RelayError(f"there is no run to {what}", hint="relay run SPEC")
     raise RelayError(f"{len(open_ones)} runs are open: {', '.join(open_ones)}", hint=f"relay {what} RUN")
+
+
+def named(here: Ledger, wanted: str) -> str:
+    """Return the run that a person names, in part if it must be: where several fit, the only one that is open."""
+    fitting = [run for run in ledgers.runs(here) if wanted and wanted in run]
+    open_ones = [run for run in fitting if _open(here, run)] if len(fitting) > 1 and wanted not in fitting else []
+    return open_ones[0] if len(open_ones) == 1 else ledgers.find(here, wanted)
+
+
+def _open(here: Ledger, run: str) -> bool:
+    """Tell whether a run can still go on."""
+    return outcome(here, run) not in {"shipped", "not-accepted", "proposed"}
 
 
 def outcome(here: Ledger, run: str) -> str:
@@ -43,13 +54,27 @@ def finish(here: Ledger, run: str, step: rules.Next) -> int:
     plan = ledgers.read_plan(here, run)
     stands, hint = rules.standing(plan, step), next_command(run, step)
     reason, text = (step.reason, step.text) if isinstance(step, rules.Human) else ("", "")
-    term.event("run", run=run, outcome=stands, reason=reason, needs=text, next=hint)
+    term.event("run", run=run, outcome=stands, reason=reason, needs=text, next=hint.splitlines()[0])
     term.say(f"{run}: {coloured(stands)}  {text}".rstrip())
+    if reason == "question":
+        _ask(here, run, step.leg if isinstance(step, rules.Human) else "")
     if isinstance(step, rules.Wait):
         term.say(f"quota is used up until {step.until}")
+    if isinstance(step, rules.Go):
+        term.say(f"paused before `{step.phase}`, as --until says")
     if hint:
         term.hint(hint)
     return int(code(step))
+
+
+def _ask(here: Ledger, run: str, leg: str) -> None:
+    """Show what an agent asks: the person need not look for it."""
+    from relay.record import evidence
+
+    asked = next((sealed for sealed in ledgers.receipts(here, run) if sealed.leg == leg), None)
+    answer = evidence.reply_of(here, asked) if asked is not None else None
+    if answer is not None and answer.question:
+        term.say(f"  it asks: {answer.question}")
 
 
 def code(step: rules.Next) -> Exit:
@@ -74,7 +99,7 @@ def next_command(run: str, step: rules.Next) -> str:
 def _next(run: str, step: rules.Next) -> str:
     match step:
         case rules.Accepted():
-            return f"relay approve {run}    (or relay reject {run} --why TEXT)"
+            return f"relay approve {run}\nrelay reject {run} --why TEXT"
         case rules.Human():
             return _ASKED.get(step.reason, _ASKED[""]).format(run=run, leg=step.leg)
         case rules.End(outcome="shipped" | "proposed" | "not-accepted"):
@@ -84,12 +109,12 @@ def _next(run: str, step: rules.Next) -> str:
 
 
 _ASKED: Final = {
-    "question": "relay show {run}/{leg} note    then relay answer {run} TEXT",
-    "cap": "relay show {run}/{leg} note    then relay answer {run} TEXT, or relay resume {run} --rounds 1",
-    "stalemate": "relay show {run}/{leg} note    then relay answer {run} TEXT, or relay resume {run} --rounds 1",
-    "offer": "relay show {run}/{leg}    write the reply there, then relay resume {run}",
+    "question": "relay show {run}/{leg} note\nrelay answer {run} TEXT",
+    "cap": "relay show {run}/{leg} note\nrelay answer {run} TEXT, or relay resume {run} --rounds 1",
+    "stalemate": "relay show {run}/{leg} note\nrelay answer {run} TEXT, or relay resume {run} --rounds 1",
+    "offer": "relay show {run}/{leg}\nrelay resume {run}    (once the reply is written there)",
     "budget": "relay resume {run} --minutes N, or --usd N",
-    "ship": "relay show {run}/{leg}    then relay approve {run}",
-    "": "relay show {run}/{leg} log    then relay resume {run}",
+    "ship": "relay show {run}/{leg}\nrelay approve {run}",
+    "": "relay show {run}/{leg}\nrelay resume {run}",
 }
 """What a person types for each reason that Relay stopped."""

@@ -18,10 +18,11 @@ Whoever takes a leg knows nothing else of it.
 
 ## Acceptance
 
-Each item is one criterion. A command in it decides; without one a judge does.
+Each item is one criterion. Relay runs the command in it, which decides; one without a command is for a judge that
+reads, so not for a command that only exits 0 or 1.
 
 - The tests pass: `python3 -m pytest -q`
-- The change is described in the README
+- It is described: `grep -q "WORD" README.md`
 """
 
 

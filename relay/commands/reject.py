@@ -24,7 +24,7 @@ def command(run: str, why: str, close: bool) -> int:  # noqa: FBT001 - an option
     from relay.host import lock
 
     here = common.ledger()
-    wanted = ledgers.find(here, run)
+    wanted = common.named(here, run)
     if not why.strip():
         raise RelayError("the reason is empty", hint=f"relay reject {wanted} --why TEXT")
     plan = ledgers.read_plan(here, wanted)

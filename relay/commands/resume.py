@@ -15,7 +15,7 @@ from relay.rules import plan as rules
 @click.option("--rounds", type=click.IntRange(1), help="Grant the judge that is at its cap N more rounds.")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Add N minutes to the budget.")
 @click.option("--usd", type=click.FloatRange(0, min_open=True), help="Add N dollars to the budget.")
-@click.option("--until", metavar="PHASE", help="Pause after a leg of PHASE is through.")
+@click.option("--until", metavar="PHASE", help="Pause when PHASE has ended and another one is due.")
 @common.everywhere
 def command(run: str | None, rounds: int | None, minutes: float | None, usd: float | None, until: str | None) -> int:
     """Go on with a run: after an interruption, an answer, a failure, a stop, or a wait."""
@@ -30,6 +30,7 @@ def command(run: str | None, rounds: int | None, minutes: float | None, usd: flo
     stands = common.outcome(here, wanted)
     if stands in {"shipped", "proposed", "not-accepted"}:
         term.say(f"{wanted} is {stands}: there is nothing to resume")
+        term.hint(f"relay trace {wanted}")
         return int(common.code(rules.next_leg(plan, ledgers.receipts(here, wanted))))
     extension = {"rounds": rounds, "minutes": minutes, "usd": usd}
     if any(extension.values()):

@@ -19,12 +19,12 @@ SHOWN: Final = 10
 
 
 @click.command("run")
-@click.argument("spec_file", metavar="SPEC")
+@click.argument("spec_file", metavar="SPEC", type=click.Path())
 @click.option("--base", metavar="BRANCH", help="Work on this branch instead of the one checked out.")
 @click.option("--agent", "agents", metavar="PHASE=AGENT", multiple=True, help="Let AGENT take the legs of PHASE.")
-@click.option("--until", metavar="PHASE", help="Pause after a leg of PHASE is through.")
+@click.option("--until", metavar="PHASE", help="Pause when PHASE has ended and another one is due.")
 @click.option("--unchecked", is_flag=True, help="Run a spec that names no criterion.")
-@click.option("--dry-run", is_flag=True, help="Show the plan and the first prompt; run nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and the prompts; run nothing.")
 @common.everywhere
 def command(
     spec_file: str,
@@ -45,25 +45,26 @@ def command(
         )
     if dry_run:
         return _shown(here, frozen)
-    return _driven(here, frozen, until)
+    return _driven(here, frozen, until, path)
 
 
-def _driven(here: Ledger, frozen: Frozen, until: str | None) -> int:
+def _driven(here: Ledger, frozen: Frozen, until: str | None, path: Path) -> int:
     """Drive the run to where it ends or needs somebody."""
     from relay import runner
     from relay.telling import Teller
 
     ledgers.prepare(here)
-    _unseen(here, frozen.plan)
+    _unseen(here, frozen.plan, path)
     run, step = runner.start(here, frozen, runner.Order(until=until), Teller())
     return common.finish(here, run, step)
 
 
-def _unseen(here: Ledger, plan: Plan) -> None:
+def _unseen(here: Ledger, plan: Plan, spec_file: Path) -> None:
     """Say which changes in the checkout the run will not see: it starts from the base commit."""
-    paths = git.dirty(here.repo)
+    top = here.repo.top or Path()
+    paths = [path for path in git.dirty(here.repo) if (top / path).resolve() != spec_file.resolve()]
     if paths:
-        term.say(f"the run starts from commit {plan.base[:12]} and does not see {len(paths)} uncommitted paths:")
+        term.say(f"the run starts from commit {plan.base[:12]} and does not see what is not committed:")
         for path in paths[:SHOWN]:
             term.say(f"  {path}")
         if len(paths) > SHOWN:
@@ -102,7 +103,7 @@ def _shown(here: Ledger, frozen: Frozen) -> int:
             "plan", run=plan.run, base=plan.base, phases=[row[0] for row in rows], agents=[row[3] for row in rows]
         )
     else:
-        term.data(f"{plan.title}: {len(plan.criteria)} criteria, base {plan.base_ref or 'HEAD'} at {plan.base[:12]}")
+        term.data(f"{plan.title}: criteria: {len(plan.criteria)}, base {plan.base_ref or 'HEAD'} at {plan.base[:12]}")
         term.table(rows, ("phase", "kind", "boundary", "agent", "backend", "vendor"))
         for criterion in plan.criteria:
             term.data(

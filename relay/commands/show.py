@@ -87,7 +87,7 @@ def _run(here: Ledger, seen: Glance) -> int:
             base=seen.base,
             head=seen.head,
             needs=seen.needs,
-            next=following.split("    ")[0],
+            next=next(iter(following.splitlines()), ""),
             criteria=msgspec.to_builtins(seen.criteria),
             findings=msgspec.to_builtins(seen.findings),
             plan=msgspec.to_builtins(plan),
@@ -108,7 +108,7 @@ def _run(here: Ledger, seen: Glance) -> int:
     if seen.needs:
         term.data(f"needs: {seen.needs}")
     if following:
-        term.data(f"next: {following}")
+        term.data("next: " + following.replace("\n", "\n      "))
     return 0
 
 

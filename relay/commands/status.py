@@ -82,5 +82,5 @@ def _line(here: Ledger, run: str, *, held: bool) -> dict[str, object]:
         "cost_microusd": sum(receipt.cost_microusd for receipt in legs),
         "seconds": round(sum(receipt.seconds for receipt in legs), 3),
         "needs": report.needs(step, held=held),
-        "next": "" if held else common.next_command(run, step).split("    ")[0],
+        "next": "" if held else common.next_command(run, step).splitlines()[0],
     }

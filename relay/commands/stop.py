@@ -37,9 +37,10 @@ def command(run: str | None) -> int:
         salvage.seal_open(here, plan)
         chain = ledgers.receipts(here, wanted)
         step = rules.next_leg(plan, chain)
-        if isinstance(step, rules.End):
+        if isinstance(step, rules.End | rules.Accepted):
             raise RelayError(
-                f"run `{wanted}` is {step.outcome}: there is nothing to stop", hint=f"relay trace {wanted}"
+                f"run `{wanted}` is {rules.outcome(step)}: there is nothing to stop",
+                hint=common.next_command(wanted, step),
             )
         acts.seal(here, plan, chain, "stop")
     term.say(f"{wanted}: stopped")

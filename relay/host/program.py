@@ -8,8 +8,8 @@ the program ended by itself. A process that leaves the session and empties its e
 import os
 import selectors
 import signal
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Final, Literal, NamedTuple
 
 from relay.host import clock, kept, pids
@@ -39,6 +39,24 @@ class Guard(NamedTuple):
     fds: tuple[int, ...] = ()
 
 
+@contextmanager
+def _heard() -> Iterator[None]:
+    """Start a program that hears SIGINT and SIGTERM though Relay was started deaf to them, by `nohup` or `&`.
+
+    A handler is not inherited, while being ignored is; so for this moment Relay's is one that does nothing.
+    """
+    deaf = [number for number, _ in _LADDER[:2] if signal.getsignal(number) is signal.SIG_IGN]
+    try:
+        with suppress(ValueError):  # only the main thread may
+            for number in deaf:
+                signal.signal(number, lambda *_: None)
+        yield
+    finally:
+        with suppress(ValueError):
+            for number in deaf:
+                signal.signal(number, signal.SIG_IGN)
+
+
 class Program:
     """One program: its pipes, its limits, and the means to end it with everything it started."""
 
@@ -66,17 +84,18 @@ class Program:
 
         if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # inherited; every exit code would be read as 0
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        self._child = child = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env={**env, "RELAY_NONCE": self._nonce, "RELAY_RUNNER": pids.signature()},
-            stdin=subprocess.PIPE if self._stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            bufsize=0,
-            start_new_session=True,
-            pass_fds=self._guard.fds if self._guard else (),
-        )
+        with _heard():
+            self._child = child = subprocess.Popen(
+                command,
+                cwd=cwd,
+                env={**env, "RELAY_NONCE": self._nonce, "RELAY_RUNNER": pids.signature()},
+                stdin=subprocess.PIPE if self._stdin else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                bufsize=0,
+                start_new_session=True,
+                pass_fds=self._guard.fds if self._guard else (),
+            )
         for pipe, event, act in (
             (child.stdout, selectors.EVENT_READ, self._read),
             (child.stdin, selectors.EVENT_WRITE, self._feed),

@@ -54,6 +54,7 @@ def freeze(
     phases = _with_agents(catalog.phases(repo, commit, settings, spec.phases), agents)
     catalog.check(phases, settings.agents)
     used = {phase.agent: settings.agents[phase.agent] for phase in phases}
+    _judged(spec, phases[-1], used[phases[-1].agent])
     frozen = {"spec.md": spec.text.encode()}
     for phase in phases:
         frozen[f"phases/{phase.name}.toml"] = plan_file.table(phase)
@@ -111,6 +112,17 @@ def _plan(  # noqa: PLR0913, PLR0917 - the parts of a plan
         jail=settings.jail,
         worktree=settings.worktree,
     )
+
+
+def _judged(spec: Spec, last: Phase, agent: Agent) -> None:
+    """Refuse criteria that nobody in the line-up could judge: an exit code says nothing about any one of them."""
+    unread = [criterion for criterion in spec.criteria if criterion.check is None]
+    if unread and (last.kind == "work" or agent.reply == "exit"):
+        who = f"`{agent.name}`, which replies by its exit code" if last.kind == "judge" else "no judge"
+        raise RelayError(
+            f"criterion {unread[0].id} has no command, and `{last.name}` has {who}: nobody could judge it",
+            hint="put a command into it as a code span, or let an agent that replies take the last phase",
+        )
 
 
 def _with_agents(phases: tuple[Phase, ...], agents: Mapping[str, str]) -> tuple[Phase, ...]:

@@ -91,10 +91,19 @@ def prepare(ledger: Ledger) -> None:
 def runs(ledger: Ledger) -> list[str]:
     """Return the ids of all runs, oldest first."""
     try:
-        names = [entry.name for entry in os.scandir(ledger.root / "runs") if not entry.name.startswith(".")]
+        found = [entry for entry in os.scandir(ledger.root / "runs") if not entry.name.startswith(".")]
     except FileNotFoundError:
         return []
-    return sorted(names)
+    return [entry.name for entry in sorted(found, key=_age)]
+
+
+def _age(run: "os.DirEntry[str]") -> tuple[str, int, str]:
+    """Order runs by the minute in their id; those of one minute by when their plan was written, which is once."""
+    try:
+        written = Path(run.path, "plan.toml").stat().st_mtime_ns
+    except OSError:
+        written = 0
+    return run.name[:11], written, run.name
 
 
 def find(ledger: Ledger, wanted: str) -> str:
@@ -107,6 +116,15 @@ def find(ledger: Ledger, wanted: str) -> str:
         return fitting[0]
     what = f"`{wanted}` fits {len(fitting)} runs: {', '.join(fitting[:5])}" if fitting else f"no run `{wanted}` here"
     raise RelayError(what, hint="relay status")
+
+
+def unused(ledger: Ledger, plan: Plan) -> Plan:
+    """Return the plan under an id that no run has yet: its own, or that with `-2`, `-3` and so on."""
+    wanted, count = plan.run, 1
+    while ledger.folder(plan.run).exists():
+        count += 1
+        plan = plan_file.renamed(plan, f"{wanted}-{count}")
+    return plan
 
 
 def create(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes]) -> Plan:
@@ -207,7 +225,7 @@ def _chain(ledger: Ledger, run: str) -> tuple[tuple[Receipt, ...], str]:
         sealed = receipt.decode(data, Receipt, str(path))
         if sealed.prev != prev or sealed.run != run or sealed.leg != path.parent.name:
             raise RelayError(
-                f"the chain of receipts breaks at `{path}`",
+                f"the chain of receipts breaks at `{path}`: it, or the one before it, is not what was sealed",
                 hint=f"relay verify {run}",
                 exit_code=Exit.GATE,
             )

@@ -62,7 +62,10 @@ def read(path: Path) -> Spec:
         size = real.stat().st_size
         if size > LIMIT:
             raise RelayError(f"the spec `{path}` has {size} bytes, the limit is {LIMIT}", hint="split the task")
-        data = files.read(real, LIMIT)
+        try:
+            data = files.read(real, LIMIT)
+        except RelayError as error:
+            raise RelayError(error.message, hint=hint) from None
     except (FileNotFoundError, NotADirectoryError):
         raise RelayError(f"there is no spec `{path}`", hint=hint) from None
     except (OSError, RuntimeError, ValueError) as error:

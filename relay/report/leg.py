@@ -55,6 +55,14 @@ def _leg(ledger: Ledger, sealed: Receipt) -> Iterator[str]:
     yield f"jail: {sealed.jail or 'off'}" + (", watched and not enforced" if sealed.jail in {None, "off"} else "")
 
 
+def _least(ledger: Ledger, offer: Receipt) -> str:
+    """Write the smallest reply that an offer takes."""
+    kind = ledgers.read_plan(ledger, offer.run).phase((offer.effect or {})["phase"]).kind
+    if kind == "work":
+        return '{"status": "done"}'
+    return '{"verdict": "approve", "nonce": "..."}, with the nonce from the prompt'
+
+
 def _act(ledger: Ledger, sealed: Receipt) -> list[str]:
     """Tell an act; an offer says where the person finds and leaves what belongs to it."""
     from relay.record import evidence
@@ -69,6 +77,7 @@ def _act(ledger: Ledger, sealed: Receipt) -> list[str]:
             f"prompt    {effect.get('prompt', '')}",
             f"reply to  {reply}",
             f"schema    {Path(reply).parent / 'reply.schema.json'}",
+            f"at least  {_least(ledger, sealed)}",
         ]
     else:
         told += [f"{name}: {' '.join(value.split())}" for name, value in sorted(effect.items())]

@@ -148,7 +148,8 @@ def _fault(phase: Phase, history: Sequence[Receipt]) -> str:
     if any(check.newly_red for check in newest.checks):
         return "check-red"
     produced = newest.document if phase.boundary == "verify-only" else past.progressed(history)
-    holds = bool(newest.criteria) and all(criterion.met for criterion in newest.criteria)
+    commanded = [criterion for criterion in newest.criteria if criterion.by == "relay"]
+    holds = bool(commanded) and all(criterion.met for criterion in commanded)
     return "" if produced or holds else "no-change"
 
 
@@ -169,7 +170,9 @@ def _after_judge(plan: Plan, receipts: Sequence[Receipt], history: Sequence[Rece
     legs = past.legs_since_renewal(history, phase.name)
     if sum(leg.ended_by in past.BY_ITSELF for leg in legs) == 1:
         return _again(plan, receipts, newest, f"`{newest.leg}` was inconclusive")
-    return _person(newest, "inconclusive", f"inconclusive twice: {newest.problem or 'the verdict cannot be derived'}")
+    open_ones = ", ".join(criterion.id for criterion in newest.criteria if criterion.by == "nobody")
+    why = newest.problem or (f"nobody judged {open_ones}" if open_ones else "the verdict cannot be derived")
+    return _person(newest, "inconclusive", f"inconclusive twice: {why}")
 
 
 def _after_act(plan: Plan, receipts: Sequence[Receipt], history: Sequence[Receipt]) -> Next:  # noqa: PLR0911 - one return a row

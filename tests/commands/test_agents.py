@@ -29,7 +29,7 @@ def test_an_agent_that_cannot_run_says_why(world: World) -> None:
     world.save()
     events = {event["name"]: event for event in world.inside("agents", "--json").events}
     assert "no-such-program-here" in events["lost"]["problem"]
-    assert events["later"]["problem"] == "there is no backend `claude-code`"
+    assert events["later"]["problem"] == "backend `claude-code` is not in this version"
     assert (events["later"]["model"], events["later"]["phases"]) == ("opus", [])
     assert events["implementer"]["problem"] == ""
 

@@ -113,7 +113,7 @@ def test_a_new_spec_can_be_read_and_runs(world: World) -> None:
     assert "relay run tasks/fix-the-login.md" in ran.err
     read = spec.read(world.root / "tasks" / "fix-the-login.md")
     assert read.title == "Fix the login"
-    assert [criterion.check is not None for criterion in read.criteria] == [True, False]
+    assert [criterion.check is not None for criterion in read.criteria] == [True, True]
     assert world.inside("run", "tasks/fix-the-login.md", "--dry-run").code == 0
 
 

@@ -116,7 +116,7 @@ def test_a_running_loop_is_stopped_from_elsewhere_and_goes_on_when_a_person_says
     assert world.show("main", "calc.py") == FIXED
 
 
-def test_an_idle_run_is_stopped_resumed_and_stopped_again(world: World) -> None:
+def test_an_idle_run_is_stopped_and_resumed_and_an_accepted_one_has_nothing_to_stop(world: World) -> None:
     sober(world.inside("run", world.spec(), "--until", "implement"))
     run = world.only_run()
     through(world.inside("stop", run))
@@ -124,9 +124,7 @@ def test_an_idle_run_is_stopped_resumed_and_stopped_again(world: World) -> None:
     refused(world.inside("answer", run, "so"), 2, "asks nothing")
     through(world.inside("resume"))
     assert [leg.name for leg in world.legs()] == ["01-implement", "02-stop", "03-go", "04-acceptance"]
-    through(world.inside("stop", run))
-    refused(world.inside("approve", run), 1, "stopped")
-    through(world.inside("resume"))
+    refused(world.inside("stop", run), 2, "accepted: there is nothing to stop")
     through(world.inside("approve", run))
     refused(world.inside("stop", run), 2, "shipped")
 
