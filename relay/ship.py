@@ -223,6 +223,8 @@ def _confirmed(
             ]
     red = [check for check in found if check.exit != 0]
     effect = {"outcome": "shipped", "commit": commit, "into": target}
+    if start is not None and start.base == commit:
+        effect["why"] = "the branch held this tree already, so no commit was made"
     if red:
         why = f"it went out as `{commit[:12]}`, but `{red[0].command}` exited {red[0].exit}"
         effect = {**effect, "outcome": "unconfirmed", "why": why}

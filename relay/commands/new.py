@@ -13,7 +13,7 @@ from relay.host import files, repository, term
 SAMPLE: Final = """\
 # {title}
 
-Say what is wrong or wanted, where it shows, and what must stay as it is.
+{placeholder}
 Whoever takes a leg knows nothing else of it.
 
 ## Acceptance
@@ -40,7 +40,7 @@ def command(name: str) -> int:
     if not any(letter.isalnum() for letter in stem) or PurePosixPath(name).name != name or not name.isprintable():
         raise RelayError(f"`{name}` cannot be the name of a spec", hint="relay new fix-login")
     title = " ".join(stem.replace("-", " ").replace("_", " ").split())
-    text = SAMPLE.format(title=title[:1].upper() + title[1:])
+    text = SAMPLE.format(title=title[:1].upper() + title[1:], placeholder=spec.PLACEHOLDER)
     short = f"tasks/{freeze.slug(f'{stem}.md')}.md"
     path = repo.top / short
     if os.path.lexists(path):

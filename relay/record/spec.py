@@ -14,6 +14,8 @@ from relay.host import files
 from relay.record import strict
 from relay.terms import Budget, Criterion, Must, Ship, Spec, Struct
 
+PLACEHOLDER: Final = "Say what is wrong or wanted, where it shows, and what must stay as it is."
+"""The sentence of the sample that a person replaces."""
 LIMIT: Final = 1 << 20
 """Bytes of the largest spec: a task that needs more than 1 MB of words is several tasks."""
 
@@ -75,6 +77,8 @@ def read(path: Path) -> Spec:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise strict.refusal(str(path), f"the spec is not UTF-8, see byte {error.start}") from None
+    if PLACEHOLDER in text:
+        raise RelayError(f"the spec `{path}` is still the sample of `relay new`", hint="say in it what is wanted")
     return parse(text, str(path))
 
 

@@ -111,7 +111,10 @@ def test_a_new_spec_can_be_read_and_runs(world: World) -> None:
     ran = world.inside("new", "Fix the login")
     assert ran.code == 0
     assert "relay run tasks/fix-the-login.md" in ran.err
-    read = spec.read(world.root / "tasks" / "fix-the-login.md")
+    path = world.root / "tasks" / "fix-the-login.md"
+    assert "is still the sample" in world.inside("run", path).err
+    path.write_text(path.read_text().replace(spec.PLACEHOLDER, "It does not let me in."))
+    read = spec.read(path)
     assert read.title == "Fix the login"
     assert [criterion.check is not None for criterion in read.criteria] == [True, True]
     assert world.inside("run", "tasks/fix-the-login.md", "--dry-run").code == 0
