@@ -8,17 +8,21 @@ from pathlib import Path
 
 import msgspec
 
-from relay import acts, backends, confine, recovery, settle, weigh
+from relay import acts, backends, confine, recovery, settle, watch, weigh
 from relay.errors import Exit, RelayError
-from relay.host import clock, files, fingerprint, jail, lock, proc, snapshot, worktree
+from relay.host import clock, files, jail, lock, proc, snapshot, worktree
 from relay.record import briefing, evidence, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.record.transcript import Transcript
-from relay.rules import gate, history
+from relay.rules import boundary, gate, history
 from relay.rules import plan as rules
 from relay.settle import Leg
 from relay.terms import Act, Ask, Limits, Plan, Receipt, Start, Taken
+
+
+class Overtaken(Exception):  # noqa: N818 - nothing is wrong: the plan is asked again
+    """Somebody sealed an act after the plan was asked, so what it ordered may no longer be what comes next."""
 
 
 def run(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> Receipt:
@@ -57,6 +61,8 @@ def _begun(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -
     offered = _offered(ledger, plan.run, go.offer)
     with ExitStack() as owned:
         with lock.hold(ledger.run_lock(plan.run), "an append", plan.run, wait=10):
+            if ledgers.receipts(ledger, plan.run) != tuple(chain):
+                raise Overtaken
             start = msgspec.structs.replace(
                 offered or _start(ledger, plan, go, act=None),
                 leg=ledgers.next_leg_id(ledger, plan.run, go.phase),
@@ -109,6 +115,7 @@ def _ready(leg: Leg) -> Leg:
     """Recover, brief, take the fingerprints, and write all of it down before the agent starts."""
     ledger, plan, lease = leg.ledger, leg.plan, leg.held
     phase = plan.phase(leg.go.phase)
+    around, promised = watch.take(ledger, plan, lease, tree=False), files.read(ledger.folder(plan.run) / "plan.toml")
     recovered = recovery.steps(leg)
     leg = settle.examined(leg) if settle.judges_criteria(plan, phase) else leg
     ask = _ask(leg)
@@ -127,11 +134,16 @@ def _ready(leg: Leg) -> Leg:
         git_dir=str(lease.git_dir),
         pointer_sha256=lease.pointer_sha256,
         baseline=snapshot.baseline(ledger.repo, lease),
-        fingerprint=fingerprint.take(ledger.repo, lease, tree=phase.boundary == "verify-only"),
+        fingerprint=around | _own(watch.take(ledger, plan, lease, tree=phase.boundary == "verify-only")),
     )
     files.write(ledger.leg(plan.run, start.leg) / "prompt.md", made.prompt.encode("utf-8", "replace"))
     ledgers.begin(ledger, start)
-    return msgspec.structs.replace(leg, start=start, brief=made)
+    return msgspec.structs.replace(leg, start=start, brief=made, promised=promised)
+
+
+def _own(seen: Mapping[str, str]) -> dict[str, str]:
+    """Keep what concerns the leg's own tree: the rest was looked at before Relay ran anything of an agent's."""
+    return {name: value for name, value in seen.items() if name.partition("/")[0] == boundary.OWN}
 
 
 def _ask(leg: Leg) -> Ask:
@@ -216,6 +228,8 @@ def rehearse(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes]) -> Iterato
 def _offer(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> Receipt:
     """Offer a leg to a person: a worktree, a prompt, and the path where the reply is awaited."""
     with lock.hold(ledger.run_lock(plan.run), "an offer", plan.run, wait=10):
+        if ledgers.receipts(ledger, plan.run) != tuple(chain):
+            raise Overtaken
         leg_id = ledgers.next_leg_id(ledger, plan.run, "offer")
         start = msgspec.structs.replace(
             _start(ledger, plan, go, act="offer"), leg=leg_id, worktree=str(ledger.worktree(plan.run, leg_id))

@@ -3,13 +3,14 @@
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final
 
 from relay import acts, confine, leg, salvage, ship
 from relay.errors import Interrupted, RelayError
 from relay.host import clock, git, lock
+from relay.record import freeze
 from relay.record import ledger as ledgers
 from relay.record.freeze import Frozen
 from relay.record.ledger import Ledger
@@ -48,7 +49,7 @@ def start(ledger: Ledger, frozen: Frozen, order: Order, tell: Teller) -> tuple[s
     """Write a frozen run down and drive it, all under the repository's lock: a run that is refused leaves no trace."""
     confine.rung(frozen.plan)
     leg.preflight(frozen.plan, ledger.repo.main_top or ledger.repo.common)
-    plan = ledgers.unused(ledger, frozen.plan)
+    plan = freeze.unused(ledger, frozen.plan)
     with lock.hold(ledger.lock, f"run {plan.run}", plan.run), signals():
         plan = ledgers.create(ledger, plan, frozen.files)
         tell.begun(plan, confine.rung(plan)[1])
@@ -88,15 +89,19 @@ def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
                 if _reached(chain[begun:], step, order.until):
                     return step
                 tell.starting(plan, step)
-                tell.sealed(leg.run(ledger, plan, chain, step))
+                with suppress(leg.Overtaken):
+                    tell.sealed(leg.run(ledger, plan, chain, step))
             case rules.ShipIt():
                 with lock.hold(ledger.run_lock(plan.run), "shipping", plan.run, wait=10):
-                    tell.sealed(ship.ship(ledger, plan, chain, step.approval))
+                    if ledgers.receipts(ledger, plan.run) == chain:
+                        tell.sealed(ship.ship(ledger, plan, chain, step.approval))
             case rules.Accepted():
                 _branch(ledger, plan, chain)
                 if plan.ship.approval == "manual" or plan.unchecked:
                     return step
                 with lock.hold(ledger.run_lock(plan.run), "approving", plan.run, wait=10):
+                    if ledgers.receipts(ledger, plan.run) != chain:
+                        continue
                     tell.sealed(ship.approve(ledger, plan, chain, None, by="relay, as ship.approval says"))
             case _:
                 return step

@@ -5,12 +5,13 @@ nothing. A worktree that never became whole is recognised, and never committed f
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from relay import __version__, confine, settle, ship
+from relay import __version__, confine, settle, ship, watch
 from relay.errors import Exit, RelayError
-from relay.host import clock, files, fingerprint, git, lock, proc, redact, snapshot, worktree
+from relay.host import clock, files, git, lock, proc, redact, snapshot, worktree
 from relay.host.lease import Lease
 from relay.record import ledger as ledgers
 from relay.record import receipt as receipts
@@ -23,30 +24,41 @@ PATIENCE: Final = 30.0
 """Seconds that a git has to finish whose runner was killed; checking a large tree out takes less."""
 
 
+PLANTED = ("hooks", "config", "info/", "objects/", "worktree/", "ledger/", "refs/relay/")
+"""What nobody changes by the way: a change there, around a leg that was killed, counts as the agent's."""
+
+
 def seal_open(ledger: Ledger, plan: Plan) -> list[Receipt]:
     """Seal every leg that was begun and that nobody owns; the caller holds the run's lock.
 
     Raises `RelayError`: exit 75 where a leg's owner is alive, exit 6 where the ledger belongs to another repository.
     """
     sealed = []
+    _refuse_copy(ledger, plan.run)
     for start in ledgers.unsealed(ledger, plan.run):
-        if start.common_dir != str(ledger.repo.common):
-            raise RelayError(
-                f"the ledger was copied or moved: leg `{start.leg}` belongs to the repository `{start.common_dir}`",
-                hint=f"resume it there, or remove `{ledger.folder(plan.run)}` here and start anew",
-                exit_code=Exit.GATE,
-            )
         with lock.hold(ledger.leg_lock(plan.run, start.leg), "salvage", plan.run):
             _end_agent(start)
             if start.act == "offer":
                 _forget(ledger, start)
             elif start.act == "ship":
+                _discard(ledger, start, keep=False)
                 sealed.append(ship.finish(ledger, plan, start))
             else:
                 sealed.append(_cut(ledger, plan, start))
     _sweep(ledger, plan.run)
     _tidy(ledger, plan)
     return sealed
+
+
+def _refuse_copy(ledger: Ledger, run: str) -> None:
+    """Refuse a ledger that came here with a copied or moved repository: its worktrees are the other one's."""
+    start = ledgers.newest_start(ledger, run)
+    if start is not None and start.common_dir != str(ledger.repo.common):
+        raise RelayError(
+            f"the ledger was copied or moved: leg `{start.leg}` belongs to the repository `{start.common_dir}`",
+            hint=f"resume it there, or remove `{ledger.folder(run)}` here and start anew",
+            exit_code=Exit.GATE,
+        )
 
 
 def _end_agent(start: Start) -> None:
@@ -73,8 +85,12 @@ def _end_agent(start: Start) -> None:
 def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
     """Seal a leg as interrupted, from facts alone; one whose runner had found a breach is sealed as that."""
     chain = ledgers.receipts(ledger, plan.run)
-    since, void = _since(ledger, start), git.resolve(ledger.repo, f"refs/relay/{plan.run}/{start.leg}.void")
+    name = f"refs/relay/{plan.run}/{start.leg}.void"
+    since, void = _since(ledger, plan, start), git.resolve(ledger.repo, name)
     head = void or (_what_stands(ledger, plan, start) if start.kind == "work" else start.start)
+    breached = void is not None or _planted(plan, since)
+    if breached and start.kind == "work":
+        git.put_ref(ledger.repo, name, head)
     phase = plan.phase(start.phase or "")
     agent = plan.agent(phase.agent)
     said = _said(ledger, start)
@@ -108,28 +124,38 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
         jail=confine.rung(plan)[0].name,
         changed=git.numstat(repo, start.start, head) if head != start.start else (),
         verdict="inconclusive" if start.kind == "judge" else None,
-        breaches=(since or ("found by a runner that ended before it could say which",)) if void else (),
-        drift=() if void else since,
-        ended_by="breach" if void else "interrupted",
-        problem=None if void else "the runner ended before the leg did",
+        breaches=(since or ("found by a runner that ended before it could say which",)) if breached else (),
+        drift=() if breached else since,
+        ended_by="breach" if breached else "interrupted",
+        problem=None if breached else "the runner ended before the leg did",
         prompt_sha256=files.sha256(files.read(prompt)) if prompt.exists() else None,
         reply_sha256=files.sha256(said) if said is not None else None,
     )
     beside = {"reply.json": said} if said is not None else {}
     sealed = sealing.with_note(ledger, plan, chain, receipt, None, beside)
-    _discard(ledger, start, keep=bool(void) or _unique(ledger, start, sealed))
+    _discard(ledger, start, keep=breached or _unique(ledger, start, sealed))
     return sealed
 
 
-def _since(ledger: Ledger, start: Start) -> tuple[str, ...]:
+def _since(ledger: Ledger, plan: Plan, start: Start) -> tuple[str, ...]:
     """Name what changed around a leg since its agent started; by whom nobody can say any more."""
     lease = _lease(start)
     if lease is None or not start.fingerprint:
         return ()
     before = {name: value for name, value in start.fingerprint.items() if not name.startswith(boundary.OWN)}
-    after = fingerprint.take(ledger.repo, lease, tree=False)
+    after = watch.take(ledger, plan, lease, tree=False)
+    made = f"refs/relay/{plan.run}/{start.leg}"  # by Relay itself, before it was killed
+    after = {name: value for name, value in after.items() if not name.startswith(made)}
     changed = boundary.compare(before, after, boundary="implement", jail="off").breaches
     return tuple(name for name in changed if not name.startswith(f"worktrees/{start.leg}."))  # Relay's own checkouts
+
+
+def _planted(plan: Plan, since: Sequence[str]) -> bool:
+    """Tell whether what changed is nothing that a person does between a crash and a resume, and no jail held.
+
+    People commit and edit; hooks, settings, a leg's entry and what was sealed do not change by themselves.
+    """
+    return not confine.rung(plan)[0].holds and any(name.startswith(PLANTED) for name in since)
 
 
 def _what_stands(ledger: Ledger, plan: Plan, start: Start) -> str:

@@ -1,13 +1,13 @@
 """From how an agent ended to a sealed receipt: the boundary, the commit, the checks, the verdict, the note."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from relay import __version__, confine, weigh
-from relay.host import checks, clock, files, fingerprint, git, lock, redact, snapshot, worktree
+from relay import __version__, confine, watch, weigh
+from relay.host import checks, clock, files, git, lock, redact, snapshot, worktree
 from relay.host.lease import Lease
 from relay.record import briefing, reply, sealing
 from relay.record.ledger import Ledger
@@ -31,7 +31,7 @@ from relay.terms import (
 
 
 class Leg(Struct, frozen=True, kw_only=True):
-    """A leg on its way: what it was ordered to do, and what is known of it so far. `began` is monotonic seconds."""
+    """A leg on its way. `began` is monotonic seconds, `promised` plan.toml as it was before an agent could reach it."""
 
     ledger: Ledger
     plan: Plan
@@ -41,6 +41,7 @@ class Leg(Struct, frozen=True, kw_only=True):
     began: float
     lease: Lease | None = None
     brief: briefing.Briefing | None = None
+    promised: bytes = b""
     criteria: tuple[CriterionResult, ...] = ()
     checked: tuple[Check, ...] = ()
     observed: tuple[briefing.Observed, ...] = ()
@@ -90,6 +91,7 @@ def seal(leg: Leg, taken: Taken) -> Receipt:
     crossed = _crossed(leg)
     if crossed.breaches:
         ended_by, answer = "breach", None
+        watch.restore(leg.ledger, leg.plan, leg.promised)
     done = _kept(leg, ended_by)
     receipt = _draft(leg, taken, ended_by, problem or taken.problem, crossed, done)
     logs: dict[str, bytes] = {}
@@ -97,6 +99,9 @@ def seal(leg: Leg, taken: Taken) -> Receipt:
         receipt, logs = (
             _judged(leg, receipt, answer) if isinstance(answer, JudgeReply) else _checked(leg, receipt, answer)
         )
+        late = _crossed(leg, done.refs)  # what Relay ran meanwhile was the agent's code, too
+        if late.breaches:
+            receipt, answer = watch.voided(leg.ledger.repo, receipt, late), None
     elif leg.phase.kind == "judge":
         receipt = msgspec.structs.replace(receipt, verdict="inconclusive")
     raw = leg.redactor.bytes(taken.reply) if taken.reply is not None else None
@@ -114,13 +119,17 @@ def _answer(leg: Leg, taken: Taken) -> tuple[Reply | None, str]:
     return reply.decode(taken.reply, leg.phase.kind, leg.start.nonce)
 
 
-def _crossed(leg: Leg) -> boundary.Crossed:
-    """Compare the fingerprints from before and after; a leg whose agent never started crossed nothing."""
+def _crossed(leg: Leg, made: Collection[str] = ()) -> boundary.Crossed:
+    """Compare the fingerprints from before and now; a leg whose agent never started crossed nothing.
+
+    `made` are the refs that Relay itself made since.
+    """
     if not leg.start.fingerprint:
         return boundary.Crossed()
-    after = fingerprint.take(leg.ledger.repo, leg.held, tree=leg.phase.boundary == "verify-only")
+    after = watch.take(leg.ledger, leg.plan, leg.held, tree=leg.phase.boundary == "verify-only")
     jail = "hand" if leg.go.offer else confine.rung(leg.plan)[0].name
-    return boundary.compare(leg.start.fingerprint, after, boundary=leg.phase.boundary, jail=jail)
+    before, after = ({name: seen[name] for name in seen if name not in made} for seen in (leg.start.fingerprint, after))
+    return boundary.compare(before, after, boundary=leg.phase.boundary, jail=jail)
 
 
 def _kept(leg: Leg, ended_by: EndedBy) -> Outcome:

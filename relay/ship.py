@@ -10,7 +10,7 @@ from relay.host import checks, clock, git, landing, proc
 from relay.record import evidence, receipt
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
-from relay.rules import history
+from relay.rules import gate, history
 from relay.terms import Check, Pins, Plan, Receipt, Start, WorkReply
 
 VERIFY_SECONDS = 1800
@@ -23,6 +23,7 @@ def approve(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], into: str | No
     `RelayError` (exit 6) when what the commit is to say can no longer be read.
     """
     message(ledger, plan, chain)
+    gate.check([evidence.look(ledger, plan.run, leg.leg, chain) for leg in _counted(chain)], plan.run)
     head = history.head(plan, chain)
     target = _target(ledger, plan, into)
     pins = Pins(
@@ -32,6 +33,12 @@ def approve(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], into: str | No
         receipt=receipt.sha256(history.last_leg(chain) or chain[-1]),
     )
     return acts.seal(ledger, plan, chain, "approve", pins=pins, effect={"into": target}, by=by)
+
+
+def _counted(chain: Sequence[Receipt]) -> list[Receipt]:
+    """Return the newest leg of each phase that replied: what the acceptance rests on."""
+    newest = {leg.phase: leg for leg in chain if leg.kind != "act" and leg.ended_by == "reply"}
+    return list(newest.values())
 
 
 def _target(ledger: Ledger, plan: Plan, into: str | None) -> str:
@@ -61,7 +68,7 @@ def ship(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval_id: str)
     if branch not in {None, pins.head}:
         why = f"branch `relay/{plan.run}` has moved since it was accepted"
         return _seal(ledger, plan, chain, None, {"outcome": "failed", "why": why, "into": target})
-    landed = _landed(ledger, plan, target)
+    landed = _landed(ledger, chain, target)
     if landed:
         return _confirmed(ledger, plan, chain, None, landed, target)
     now = git.resolve(repo, target) or ""
@@ -115,12 +122,18 @@ def _pins(about: Receipt | Start) -> Pins:
     return about.pins
 
 
-def _landed(ledger: Ledger, plan: Plan, target: str) -> str | None:
-    """Return the commit of an earlier shipment of this run that the branch already holds."""
+def _landed(ledger: Ledger, chain: Sequence[Receipt], target: str) -> str | None:
+    """Return the commit that this very change went out as, if the branch still holds it.
+
+    Only receipts say so, and only those since the task itself last changed: a ref could be anybody's.
+    """
     now = git.resolve(ledger.repo, target)
-    for ref, commit in git.refs(ledger.repo, f"refs/relay/{plan.run}/").items():
-        if ref.endswith("-ship") and now is not None and git.ancestor(ledger.repo, commit, now):
-            return commit
+    for sealed in reversed(chain):
+        effect = sealed.effect or {}
+        if sealed.act in {"reject", "rebase"} or now is None:
+            return None
+        if sealed.act == "ship" and effect.get("into") == target and "commit" in effect:
+            return effect["commit"] if git.ancestor(ledger.repo, effect["commit"], now) else None
     return None
 
 

@@ -1,9 +1,8 @@
 """What claims are worth: Relay runs the commands, looks at the places, and compares with the base."""
 
 import fnmatch
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -57,6 +56,7 @@ class Weighed(Struct, frozen=True, kw_only=True):
 def checkout(ledger: Ledger, plan: Plan, leg: str, commit: str, name: str) -> Iterator[Place]:
     """Give a clean checkout of an exact commit, set up like every worktree, and remove it afterwards."""
     path = ledger.worktree(plan.run, f"{leg}.{name}")
+    worktree.clear(ledger.repo, path)
     lease = worktree.lease(ledger.repo, path, commit, f"relay run={plan.run} leg={leg} for={name}")
     log = ledger.leg(plan.run, leg) / f"setup-{name}.log"
     log.parent.mkdir(exist_ok=True)  # a shipment has no folder yet while its tree is looked at
@@ -222,11 +222,13 @@ def _delta(
 
 def _proof(ledger: Ledger, plan: Plan, start: Start, claim: ClaimedFinding, index: int) -> Proof:
     """Look at one finding's evidence: its repro if it has one, else the place it names."""
-    if claim.repro is not None:
-        return "confirmed" if _reproduces(ledger, plan, start, claim, index) else "unfounded"
     data = git.blob(ledger.repo, start.start, claim.path)
     text = data.decode("utf-8", "replace") if data is not None else None
-    return "located" if rules.located(claim, text) else "unfounded"
+    located = rules.located(claim, text)
+    if claim.repro is None:
+        return "located" if located else "unfounded"
+    whole = claim.path == "." and not claim.quote  # the finding is about the tree as it is
+    return "confirmed" if (located or whole) and _reproduces(ledger, plan, start, claim, index) else "unfounded"
 
 
 def _reproduces(ledger: Ledger, plan: Plan, start: Start, claim: ClaimedFinding, index: int) -> bool:
@@ -236,15 +238,25 @@ def _reproduces(ledger: Ledger, plan: Plan, start: Start, claim: ClaimedFinding,
         return False
     with checkout(ledger, plan, start.leg, start.start, f"repro-{index + 1}") as at:
         folder = at.folder
-        for name, text in repro.files.items():
+        if not _brought(folder.resolve(), repro.files):
+            return False
+        check, output = checks.run(repro.command, folder, by="repro", env={}, seconds=REPRO_SECONDS, cell=at.cell)
+    return check.ended == "exit" and rules.reproduced(claim, check.exit, output)
+
+
+def _brought(folder: Path, brought: Mapping[str, str]) -> bool:
+    """Write the files that a repro brings, all inside the checkout; what cannot be written shows nothing."""
+    try:
+        for name, text in brought.items():
             target = folder / name
-            inside = os.path.realpath(target.parent).startswith(os.path.realpath(folder))
-            if not inside or target.is_symlink() or ".git" in Path(name).parts or Path(name).is_absolute():
+            inside = target.parent.resolve().is_relative_to(folder) and ".git" not in Path(name).parts
+            if not inside or target.is_symlink():
                 return False
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
-        check, output = checks.run(repro.command, folder, by="repro", env={}, seconds=REPRO_SECONDS, cell=at.cell)
-    return check.ended == "exit" and rules.reproduced(claim, check.exit, output)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _claimed(ledger: Ledger, plan: Plan, start: Start, result: CriterionResult, reply: JudgeReply) -> CriterionResult:

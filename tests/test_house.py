@@ -13,7 +13,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"__init__", "terms", "errors"}),
     frozenset({"rules", "host"}),
     frozenset({"record", "backends"}),
-    frozenset({"acts", "confine", "telling", "bug"}),
+    frozenset({"acts", "confine", "watch", "telling", "bug"}),
     frozenset({"weigh"}),
     frozenset({"settle"}),
     frozenset({"recovery"}),

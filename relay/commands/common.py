@@ -49,8 +49,8 @@ def outcome(here: Ledger, run: str) -> str:
     return rules.outcome(rules.next_leg(ledgers.read_plan(here, run), ledgers.receipts(here, run)))
 
 
-def finish(here: Ledger, run: str, step: rules.Next) -> int:
-    """Say where a run stands and what to type next; returns the exit code."""
+def finish(here: Ledger, run: str, step: rules.Next, until: str | None = None) -> int:
+    """Say where a run stands and what to type next; returns the exit code. `until` is why it paused."""
     plan = ledgers.read_plan(here, run)
     stands, hint = rules.standing(plan, step), next_command(run, step)
     reason, text = (step.reason, step.text) if isinstance(step, rules.Human) else ("", "")
@@ -60,8 +60,8 @@ def finish(here: Ledger, run: str, step: rules.Next) -> int:
         _ask(here, run, step.leg if isinstance(step, rules.Human) else "")
     if isinstance(step, rules.Wait):
         term.say(f"quota is used up until {step.until}")
-    if isinstance(step, rules.Go):
-        term.say(f"paused before `{step.phase}`, as --until says")
+    if until is not None and isinstance(step, rules.Go):
+        term.say(f"paused before `{step.phase}`, since `{until}` has ended")
     if hint:
         term.hint(hint)
     return int(code(step))

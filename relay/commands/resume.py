@@ -37,7 +37,7 @@ def command(run: str | None, rounds: int | None, minutes: float | None, usd: flo
         _extend(here, wanted, {name: str(value) for name, value in extension.items() if value})
     term.say(f"resuming {term.style(wanted, 'bold')}: {plan.title}")
     step = runner.drive(here, wanted, runner.Order(by_hand=True, until=until), Teller())
-    return common.finish(here, wanted, step)
+    return common.finish(here, wanted, step, until)
 
 
 def _extend(here: Ledger, run: str, effect: dict[str, str]) -> None:

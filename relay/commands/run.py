@@ -56,7 +56,7 @@ def _driven(here: Ledger, frozen: Frozen, until: str | None, path: Path) -> int:
     ledgers.prepare(here)
     _unseen(here, frozen.plan, path)
     run, step = runner.start(here, frozen, runner.Order(until=until), Teller())
-    return common.finish(here, run, step)
+    return common.finish(here, run, step, until)
 
 
 def _unseen(here: Ledger, plan: Plan, spec_file: Path) -> None:

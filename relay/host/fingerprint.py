@@ -71,6 +71,8 @@ def _files(folder: Path, name: str) -> dict[str, str]:
     found: dict[str, str] = {}
     with suppress(OSError):
         for entry in sorted(os.listdir(folder))[:_MANY]:
+            if f"{name}/{entry}" == "info/refs":
+                continue  # git makes it from the refs, when somebody packs
             found[git.label(f"{name}/{entry}")] = touched.digest(f"{folder}/{entry}")
     return found
 

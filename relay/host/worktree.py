@@ -202,6 +202,15 @@ def release(repo: Repository, lease: Lease) -> None:
             _forget(repo, lease.path, entry.git_dir)
 
 
+def clear(repo: Repository, path: Path) -> None:
+    """Remove what a Relay that was killed left of a checkout at `path` that is nobody's and held no work."""
+    real = path.parent.resolve() / path.name
+    for entry in own(repo):
+        if entry.path == real:
+            release(repo, Lease(path=real, git_dir=entry.git_dir, pointer_sha256=""))
+    files.remove_tree(real)
+
+
 def _forget(repo: Repository, path: Path, git_dir: Path) -> None:
     inside = git_dir.parent == repo.common.resolve() / "worktrees" and scan.kind(str(git_dir)) == "a folder"
     back = _target(git_dir, "gitdir") if inside else None

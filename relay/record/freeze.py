@@ -13,6 +13,7 @@ from relay.errors import RelayError
 from relay.host import clock, files, git
 from relay.host.repository import Repository
 from relay.record import catalog, config, plan_file, prompt
+from relay.record.ledger import Ledger
 from relay.terms import Agent, Budget, Phase, Plan, Ship, Spec, Struct
 
 INSTRUCTIONS: Final = ("AGENTS.md", "CLAUDE.md")
@@ -66,6 +67,15 @@ def freeze(
         if text is not None:
             frozen[f"instructions/{path}"] = text
     return Frozen(plan=_plan(spec, settings, base_ref, commit, phases, used, frozen, name, unchecked), files=frozen)
+
+
+def unused(ledger: Ledger, plan: Plan) -> Plan:
+    """Return the plan under an id that no run has yet: its own, or that with `-2`, `-3` and so on."""
+    wanted, count = plan.run, 1
+    while ledger.folder(plan.run).exists():
+        count += 1
+        plan = plan_file.renamed(plan, f"{wanted}-{count}")
+    return plan
 
 
 def _plan(  # noqa: PLR0913, PLR0917 - the parts of a plan

@@ -7,6 +7,7 @@ its note, its reply and its commit do; a receipt is never rewritten; each names 
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -116,15 +117,6 @@ def find(ledger: Ledger, wanted: str) -> str:
         return fitting[0]
     what = f"`{wanted}` fits {len(fitting)} runs: {', '.join(fitting[:5])}" if fitting else f"no run `{wanted}` here"
     raise RelayError(what, hint="relay status")
-
-
-def unused(ledger: Ledger, plan: Plan) -> Plan:
-    """Return the plan under an id that no run has yet: its own, or that with `-2`, `-3` and so on."""
-    wanted, count = plan.run, 1
-    while ledger.folder(plan.run).exists():
-        count += 1
-        plan = plan_file.renamed(plan, f"{wanted}-{count}")
-    return plan
 
 
 def create(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes]) -> Plan:
@@ -252,6 +244,15 @@ def unsealed(ledger: Ledger, run: str) -> list[Start]:
         if (folder / "start.json").exists() and not (folder / "receipt.json").exists():
             found.append(receipt.decode(files.read(folder / "start.json"), Start, str(folder / "start.json")))
     return found
+
+
+def newest_start(ledger: Ledger, run: str) -> Start | None:
+    """Return the start of the newest leg or shipment that has one, sealed or not."""
+    for _, leg in reversed(numbered(ledger, run)):
+        path = ledger.leg(run, leg) / "start.json"
+        with suppress(FileNotFoundError):
+            return receipt.decode(files.read(path), Start, str(path))
+    return None
 
 
 def begin(ledger: Ledger, start: Start) -> None:

@@ -121,9 +121,25 @@ def test_repros_that_fail_as_said_are_confirmed_and_block(two_turns: World) -> N
         {"command": "python3 -c 'import probe'", "files": {"probe.py": "import calc; assert calc.add(1, 1) == 3"}},
         {"command": "sh deep/er/probe.sh", "files": {"deep/er/probe.sh": "exit 1"}},
     ]
-    receipt = _judged(two_turns, *({"path": "calc.py", "quote": "nowhere", "repro": repro} for repro in repros))
+    receipt = _judged(two_turns, *({"path": "calc.py", "quote": "def add(a, b):", "repro": repro} for repro in repros))
     assert _evidence(receipt) == [("confirmed", True)] * len(repros)
     assert receipt["verdict"] == "revise"
+
+
+def test_a_repro_that_fails_as_said_confirms_nothing_at_a_place_that_is_not_there(two_turns: World) -> None:
+    repro = {"command": "exit 3", "expect_exit": 3}
+    places = [{"path": "calc.py", "quote": "nowhere"}, {"path": "no/such/file.py", "quote": "def add"}]
+    receipt = _judged(two_turns, *(place | {"repro": repro} for place in places))
+    assert _evidence(receipt) == [("unfounded", False)] * 2
+    assert receipt["verdict"] == "approve"
+
+
+def test_a_repro_whose_files_cannot_be_written_or_lie_beside_the_checkout_shows_nothing(two_turns: World) -> None:
+    brought = [{"calc.py/x": ""}, {"tests": ""}, {"n" * 300: ""}, {"../02-review.repro-1evil/x": ""}]
+    repros = [{"command": "exit 3", "files": files} for files in brought]
+    receipt = _judged(two_turns, *({"path": "calc.py", "quote": "def add(a, b):", "repro": one} for one in repros))
+    assert _evidence(receipt)[0] == ("unfounded", False)
+    assert _evidence(receipt)[2:] == [("unfounded", False)] * 2
 
 
 def test_repros_that_do_not_fail_as_said_make_even_a_right_quote_unfounded(world: World) -> None:
