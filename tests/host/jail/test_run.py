@@ -70,7 +70,7 @@ def test_a_limit_ends_it_by_name(rung: Rung, mounts: Mounts) -> None:
 
 
 def test_memory_is_bounded_on_every_rung(rung: Rung, mounts: Mounts) -> None:
-    hog = "head -c 300M /dev/zero | tail -c 299M >/dev/null; sleep 60"
+    hog = "(head -c 300M /dev/zero; sleep 60) | tail -c 299M >/dev/null"  # it holds them while it waits
     ended = jail.jailed(rung, hog, mounts, env={}, limits=LIMITS, bounds=jail.Bounds(memory=50 << 20))
     assert ended.ended == "memory"
 
