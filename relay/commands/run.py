@@ -19,7 +19,7 @@ SHOWN: Final = 10
 
 
 @click.command("run")
-@click.argument("spec_file", metavar="SPEC", type=click.Path())
+@click.argument("spec_file", metavar="SPEC", type=click.Path(readable=False))
 @click.option("--base", metavar="BRANCH", help="Work on this branch instead of the one checked out.")
 @click.option("--agent", "agents", metavar="PHASE=AGENT", multiple=True, help="Let AGENT take the legs of PHASE.")
 @click.option("--until", metavar="PHASE", help="Pause when PHASE has ended and another one is due.")

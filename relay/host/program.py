@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Final, Literal, NamedTuple
 
-from relay.host import clock, kept, pids
+from relay.host import clock, kept, pids, signals
 from relay.terms import Limits, Process
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Program:
 
         if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:  # inherited; every exit code would be read as 0
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        with _heard():
+        with signals.held(), _heard():
             self._child = child = subprocess.Popen(
                 command,
                 cwd=cwd,

@@ -51,8 +51,8 @@ class Waiting:
             yield process, int(os.read(bell, 100))
         finally:
             os.close(bell)
-            process.kill()
-            process.communicate()
+            process.terminate()  # not killed: it has to end its agent
+            process.communicate(timeout=SAFETY)
 
 
 @pytest.fixture
