@@ -104,7 +104,7 @@ def _pattern(entry: str) -> str:
     if not _PATTERN.fullmatch(pattern) or int(pattern.partition(":")[2] or 1) not in range(1, 1 << 16):
         raise RelayError(
             f"`{entry}` is no host that can be allowed",
-            hint="write a name such as `pypi.org`, `*.pythonhosted.org` or `mirror.example:8443`; "
+            hint="write a name such as `packages.example`, `*.files.example` or `mirror.example:8443`; "
             "an address goes into `loopback`",
         )
     return pattern

@@ -131,7 +131,7 @@ def test_a_named_service_is_there_at_its_own_address_and_no_other_is(tmp_path: P
         abstract.bind(f"\0relay-{tmp_path}")
         abstract.listen()
         for setting in ("off", "allow"):
-            with network.door(setting, ("pypi.org",), (f"localhost:{index.server_port}",), tmp_path) as door:
+            with network.door(setting, ("packages.example",), (f"localhost:{index.server_port}",), tmp_path) as door:
                 assert "hello" in doors.python(door, get, tmp_path / "in")
                 assert doors.python(door, connects(other.getsockname()), tmp_path / "in") == "closed"
                 assert doors.python(door, connects(f"\0relay-{tmp_path}"), tmp_path / "in") == "closed"
@@ -152,7 +152,7 @@ def test_the_proxy_does_not_lead_to_a_service_that_is_not_named(tmp_path: Path) 
             "try: r.build_opener(r.ProxyHandler({})).open(request)\n"
             "except urllib.error.HTTPError as error: print(error.code, error.read().decode())"
         )
-        with network.door("allow", ("pypi.org",), (), tmp_path) as door:
+        with network.door("allow", ("packages.example",), (), tmp_path) as door:
             said = doors.python(door, get, tmp_path / "in")
     assert said == f"403 relay: `127.0.0.1:{port}` is an address, and only names can be on the list"
 
@@ -161,7 +161,7 @@ def test_the_proxy_does_not_lead_to_a_service_that_is_not_named(tmp_path: Path) 
 def test_a_command_ends_as_it_would_without_a_door(tmp_path: Path) -> None:
     inside = tmp_path / "in"
     inside.mkdir()
-    with network.door("allow", ("pypi.org",), (), tmp_path) as door:
+    with network.door("allow", ("packages.example",), (), tmp_path) as door:
         assert doors.jailed(door, "sh", "-c", "exit 7", folder=inside).returncode == 7
         assert doors.jailed(door, "sh", "-c", "kill -9 $$", folder=inside).returncode == 128 + signal.SIGKILL
         assert doors.jailed(door, "no-such-command", folder=inside).returncode == 127
@@ -172,14 +172,14 @@ def test_a_command_ends_as_it_would_without_a_door(tmp_path: Path) -> None:
 def test_nothing_of_the_door_stays_with_the_command(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     code = "import os; print([name for name in os.listdir('/proc') if name.isdigit()], os.listdir('/proc/self/fd'))"
-    with network.door("allow", ("pypi.org",), (), tmp_path) as door:
+    with network.door("allow", ("packages.example",), (), tmp_path) as door:
         assert doors.python(door, code, tmp_path / "in") == "['1', '2'] ['0', '1', '2', '3']"
 
 
 @needs_jail
 def test_each_command_has_its_own_ports_and_gives_them_back(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    with network.door("allow", ("pypi.org",), (), tmp_path) as door:
+    with network.door("allow", ("packages.example",), (), tmp_path) as door:
         for _ in range(3):
             assert doors.python(door, connects(("127.0.0.1", 3128)), tmp_path / "in") == "open"
         jails = [thread for thread in threading.enumerate() if thread.name == "relay-door"]
@@ -191,7 +191,7 @@ def test_each_command_has_its_own_ports_and_gives_them_back(tmp_path: Path) -> N
 @needs_jail
 def test_behind_a_closed_door_no_command_runs(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    with network.door("allow", ("pypi.org",), (), tmp_path) as door:
+    with network.door("allow", ("packages.example",), (), tmp_path) as door:
         proxy.Proxy.close(door._proxy)  # noqa: SLF001  as it is while the leg is being ended
         ended = doors.jailed(door, "touch", "ran", folder=tmp_path / "in")
     assert ended.returncode == 126
@@ -203,7 +203,7 @@ def test_behind_a_closed_door_no_command_runs(tmp_path: Path) -> None:
 def test_a_folder_may_have_a_long_path(tmp_path: Path) -> None:
     folder = tmp_path / ("long" * 40) / "in"
     folder.mkdir(parents=True)
-    with network.door("allow", ("pypi.org",), (), folder.parent) as door:
+    with network.door("allow", ("packages.example",), (), folder.parent) as door:
         assert doors.python(door, connects(("127.0.0.1", 3128)), folder) == "open"
 
 
@@ -232,12 +232,15 @@ def test_off_is_nothing_at_all_and_host_is_everything(tmp_path: Path) -> None:
 
 
 def test_a_service_on_the_proxys_own_port_is_no_quarrel(tmp_path: Path) -> None:
-    with network.door("allow", ("pypi.org",), ("127.0.0.1:3128",), tmp_path) as door:
+    with network.door("allow", ("packages.example",), ("127.0.0.1:3128",), tmp_path) as door:
         assert door.env["HTTPS_PROXY"] == door.env["https_proxy"] == "http://127.0.0.1:3129"
         assert door.wrap(["x"])[-4:] == ["127.0.0.1:3129", "127.0.0.1:3128", "--", "x"]
 
 
-@pytest.mark.parametrize("entry", ["*", "http://pypi.org", "pypi.org/simple", "10.0.0.1", "a b", "", "a.b:99999"])
+HOSTLESS = ("*", "http://packages.example", "packages.example/simple", "10.0.0.1", "a b", "", "a.b:99999")
+
+
+@pytest.mark.parametrize("entry", HOSTLESS)
 def test_what_is_no_host_cannot_be_allowed(entry: str, tmp_path: Path) -> None:
     with pytest.raises(RelayError, match="no host that can be allowed"):
         network.door("allow", (entry,), (), tmp_path)

@@ -37,11 +37,11 @@ def index() -> Iterator[doors.Index]:
 @pytest.mark.parametrize(
     ("host", "port", "fine"),
     [
-        ("pypi.org", 443, True),
-        ("pypi.org", 80, True),
-        ("pypi.org", 22, False),
-        ("a.pypi.org", 443, False),
-        ("notpypi.org", 443, False),
+        ("packages.example", 443, True),
+        ("packages.example", 80, True),
+        ("packages.example", 22, False),
+        ("a.packages.example", 443, False),
+        ("notpackages.example", 443, False),
         ("files.example", 443, False),
         ("a.files.example", 443, True),
         ("a.b.files.example", 443, True),
@@ -54,7 +54,7 @@ def test_a_host_is_called_only_as_the_list_has_it(
     host: str, port: int, *, fine: bool, names: dict[str, list[str]]
 ) -> None:
     names[host] = ["1.1.1.1"]
-    rules = proxy.Rules(("pypi.org", "*.files.example", "mirror.example:8443"), frozenset())
+    rules = proxy.Rules(("packages.example", "*.files.example", "mirror.example:8443"), frozenset())
     if fine:
         assert rules.addresses(host, port) == [("1.1.1.1", port)]
     else:
@@ -73,12 +73,12 @@ def test_a_host_is_called_only_as_the_list_has_it(
 def test_an_address_that_is_not_public_is_refused_by_number_and_behind_a_name(
     address: str, names: dict[str, list[str]]
 ) -> None:
-    names["pypi.org"] = ["1.1.1.1", address]
-    rules = proxy.Rules(("pypi.org",), frozenset({("127.0.0.1", 5432)}))
+    names["packages.example"] = ["1.1.1.1", address]
+    rules = proxy.Rules(("packages.example",), frozenset({("127.0.0.1", 5432)}))
     with pytest.raises(proxy.Refused, match="is an address"):
         rules.addresses(address, 443)
     with pytest.raises(proxy.Refused, match="not a public address"):
-        rules.addresses("pypi.org", 443)
+        rules.addresses("packages.example", 443)
 
 
 def test_public_addresses_are_public() -> None:
@@ -139,23 +139,23 @@ def test_what_is_said_arrives_and_comes_back_whole(
         ("CONNECT 127.0.0.1:22 HTTP/1.1\r\n\r\n", "403 Forbidden"),
         ("CONNECT 2130706433:443 HTTP/1.1\r\n\r\n", "403 Forbidden"),
         ("CONNECT [::1]:443 HTTP/1.1\r\n\r\n", "403 Forbidden"),
-        ("CONNECT pypi.org@evil.example:443 HTTP/1.1\r\n\r\n", "403 Forbidden"),
+        ("CONNECT packages.example@evil.example:443 HTTP/1.1\r\n\r\n", "403 Forbidden"),
         ("POST http://evil.example/ HTTP/1.1\r\nContent-Length: 300000\r\n\r\n" + "x" * 300000, "403 Forbidden"),
         ("CONNECT gone.example:443 HTTP/1.1\r\n\r\n", "502 Bad Gateway"),
-        ("CONNECT pypi.org HTTP/1.1\r\n\r\n", "400 Bad Request"),
-        ("GET / HTTP/1.1\r\nHost: pypi.org\r\n\r\n", "400 Bad Request"),
-        ("GET ftp://pypi.org/ HTTP/1.1\r\n\r\n", "400 Bad Request"),
-        ("GET http://pypi.org:x/ HTTP/1.1\r\n\r\n", "400 Bad Request"),
-        ("GET http://pypi.org/ HTTP/1.1\r\nA: b\r\n c\r\n\r\n", "400 Bad Request"),
+        ("CONNECT packages.example HTTP/1.1\r\n\r\n", "400 Bad Request"),
+        ("GET / HTTP/1.1\r\nHost: packages.example\r\n\r\n", "400 Bad Request"),
+        ("GET ftp://packages.example/ HTTP/1.1\r\n\r\n", "400 Bad Request"),
+        ("GET http://packages.example:x/ HTTP/1.1\r\n\r\n", "400 Bad Request"),
+        ("GET http://packages.example/ HTTP/1.1\r\nA: b\r\n c\r\n\r\n", "400 Bad Request"),
         ("\x16\x03\x01\x02\r\n\r\n", "400 Bad Request"),
-        ("GET http://pypi.org/ HTTP/1.1\r\nA: " + "x" * 2 * proxy.HEADER + "\r\n\r\n", "431 "),
+        ("GET http://packages.example/ HTTP/1.1\r\nA: " + "x" * 2 * proxy.HEADER + "\r\n\r\n", "431 "),
     ],
 )
 def test_what_may_not_be_is_answered_with_the_reason(
     said: str, answer: str, tmp_path: Path, names: dict[str, list[str]]
 ) -> None:
     names["evil.example"] = ["1.1.1.1"]
-    with network.door("allow", ("pypi.org", "gone.example"), (), tmp_path) as door:
+    with network.door("allow", ("packages.example", "gone.example"), (), tmp_path) as door:
         got = doors.ask(door, said.encode("latin-1")).decode()
     assert got.startswith(f"HTTP/1.1 {answer}")
     assert "\r\n\r\nrelay: " in got
@@ -166,7 +166,7 @@ def test_what_may_not_be_is_answered_with_the_reason(
 def test_who_takes_too_long_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(proxy.SECONDS, "header", 0.1)
     with (
-        network.door("allow", ("pypi.org",), (), tmp_path) as door,
+        network.door("allow", ("packages.example",), (), tmp_path) as door,
         doors.ports(door) as servers,
         socket.create_connection(servers[0].getsockname(), timeout=SAFETY) as link,
     ):
@@ -178,7 +178,7 @@ def test_a_crowd_is_hung_up_on_and_the_door_still_opens_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proxy, "SOCKETS", 6)  # the door, the jail with its port, and three callers
-    with network.door("allow", ("pypi.org",), (), tmp_path) as door, doors.ports(door) as servers:
+    with network.door("allow", ("packages.example",), (), tmp_path) as door, doors.ports(door) as servers:
         where = servers[0].getsockname()
         crowd = [socket.create_connection(where, timeout=SAFETY) for _ in range(3)]
         for link in crowd:
@@ -205,7 +205,7 @@ def _first_line(where: tuple[str, int]) -> bytes:
 
 def test_whatever_else_is_handed_out_is_not_served(tmp_path: Path) -> None:
     with (
-        network.door("allow", ("pypi.org",), (), tmp_path) as door,
+        network.door("allow", ("packages.example",), (), tmp_path) as door,
         Path(os.devnull).open("rb") as nothing,
         socket.socket() as idle,
         socket.create_server(("127.0.0.1", 0)) as sound,
@@ -226,10 +226,10 @@ def test_closing_hangs_up_and_leaves_no_thread_and_no_file(tmp_path: Path, monke
 
     monkeypatch.setattr(proxy, "lookup", slow)
     monkeypatch.setitem(proxy.SECONDS, "close", 0.1)
-    with network.door("allow", ("pypi.org",), (), tmp_path) as door, doors.ports(door) as servers:
+    with network.door("allow", ("packages.example",), (), tmp_path) as door, doors.ports(door) as servers:
         waiting = socket.create_connection(servers[0].getsockname(), timeout=SAFETY)
         silent = socket.create_connection(servers[0].getsockname(), timeout=SAFETY)
-        waiting.sendall(b"CONNECT pypi.org:443 HTTP/1.1\r\n\r\n")
+        waiting.sendall(b"CONNECT packages.example:443 HTTP/1.1\r\n\r\n")
         assert asked.wait(SAFETY)
     with suppress(ConnectionResetError):
         assert silent.recv(1) == b""
