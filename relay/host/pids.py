@@ -45,8 +45,8 @@ def stat(pid: int) -> Stat | None:
 
 def process(pid: int) -> Process:
     """Return the process that has this number now; its `started` is 0 when none has."""
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        boot = file.read().strip()
+    with open("/proc/sys/kernel/random/boot_id", "rb") as file:
+        boot = file.read().strip().decode()
     found = stat(pid)
     return Process(pid=pid, started=found.started if found else 0, boot=boot)
 
