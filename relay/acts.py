@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping, Sequence
 
 from relay import __version__
-from relay.errors import Exit, RelayError
 from relay.host import clock, files, git
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
@@ -64,13 +63,3 @@ def person() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return f"uid {os.getuid()}"
-
-
-def refuse_while_open(ledger: Ledger, run: str) -> None:
-    """Refuse an act while a leg is open: its number would come before the leg's and break the order."""
-    for start in ledgers.unsealed(ledger, run):
-        raise RelayError(
-            f"leg `{start.leg}` is in progress",
-            hint=f"relay stop {run}",
-            exit_code=Exit.HELD,
-        )

@@ -9,7 +9,7 @@ from typing import Final
 
 from relay import acts, confine, leg, salvage, ship
 from relay.errors import Interrupted, RelayError
-from relay.host import clock, git, lock
+from relay.host import clock, git, lock, worktree
 from relay.record import freeze
 from relay.record import ledger as ledgers
 from relay.record.freeze import Frozen
@@ -49,6 +49,7 @@ def start(ledger: Ledger, frozen: Frozen, order: Order, tell: Teller) -> tuple[s
     """Write a frozen run down and drive it, all under the repository's lock: a run that is refused leaves no trace."""
     confine.rung(frozen.plan)
     leg.preflight(frozen.plan, ledger.repo.main_top or ledger.repo.common)
+    worktree.refuse_inside(ledger.repo, ledger.worktree(frozen.plan.run, ""))
     plan = freeze.unused(ledger, frozen.plan)
     with lock.hold(ledger.lock, f"run {plan.run}", plan.run), signals():
         plan = ledgers.create(ledger, plan, frozen.files)
@@ -84,10 +85,10 @@ def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
     while True:
         chain = _settled(ledger, plan, tell)
         step = _due(ledger, plan, chain)
+        if _reached(plan, chain[begun:], step, order.until):
+            return step
         match step:
             case rules.Go():
-                if _reached(chain[begun:], step, order.until):
-                    return step
                 tell.starting(plan, step)
                 with suppress(leg.Overtaken):
                     tell.sealed(leg.run(ledger, plan, chain, step))
@@ -152,9 +153,19 @@ def _tries_again(step: rules.Next) -> bool:
     return isinstance(step, rules.Human) and step.reason in RESUMED_BY_GO
 
 
-def _reached(chain: tuple[Receipt, ...], step: rules.Go, until: str | None) -> bool:
-    """Tell whether the phase after which a person wanted a pause is through."""
-    return until is not None and bool(chain) and chain[-1].phase == until and step.phase != until
+def _reached(plan: Plan, new: tuple[Receipt, ...], step: rules.Next, until: str | None) -> bool:
+    """Tell whether the phase after which a person wanted a pause has ended, or lies behind already.
+
+    `new` are the receipts of this loop. Approving and shipping lie behind every phase.
+    """
+    if until is None:
+        return False
+    if isinstance(step, rules.Accepted | rules.ShipIt):
+        return plan.ship.approval == "auto"
+    if not isinstance(step, rules.Go) or step.phase == until:
+        return False
+    order = [phase.name for phase in plan.phases]
+    return order.index(step.phase) > order.index(until) or (bool(new) and new[-1].phase == until)
 
 
 def _branch(ledger: Ledger, plan: Plan, chain: tuple[Receipt, ...]) -> None:

@@ -17,14 +17,13 @@ from relay.record import ledger as ledgers
 from relay.record import receipt as receipts
 from relay.record import sealing
 from relay.record.ledger import Ledger
-from relay.rules import boundary
+from relay.rules import boundary, history
 from relay.terms import Plan, Receipt, Start
 
 PATIENCE: Final = 30.0
 """Seconds that a git has to finish whose runner was killed; checking a large tree out takes less."""
 
-
-PLANTED = ("hooks", "config", "info/", "objects/", "worktree/", "ledger/", "refs/relay/")
+PLANTED: Final = ("hooks", "config", "info/", "objects/", "worktree/", "ledger/", "refs/relay/")
 """What nobody changes by the way: a change there, around a leg that was killed, counts as the agent's."""
 
 
@@ -173,6 +172,16 @@ def _what_stands(ledger: Ledger, plan: Plan, start: Start) -> str:
     taken = snapshot.take(repo, lease, start.start, message, start.baseline, git.identity(repo))
     git.put_ref(repo, f"{name}.cut", taken.commit)
     return taken.commit
+
+
+def keep_offer(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> str:
+    """Keep what stands in the worktree of an offer that is being passed over; returns the ref, if there was one."""
+    offer = history.offer(chain)
+    if offer is None:
+        return ""
+    path = ledger.leg(plan.run, offer.leg) / "start.json"
+    start = receipts.decode(files.read(path), Start, str(path))
+    return f"refs/relay/{plan.run}/{offer.leg}.cut" if _what_stands(ledger, plan, start) != start.start else ""
 
 
 def _worked(ledger: Ledger, start: Start) -> float:

@@ -129,6 +129,8 @@ def _crossed(leg: Leg, made: Collection[str] = ()) -> boundary.Crossed:
     after = watch.take(leg.ledger, leg.plan, leg.held, tree=leg.phase.boundary == "verify-only")
     jail = "hand" if leg.go.offer else confine.rung(leg.plan)[0].name
     before, after = ({name: seen[name] for name in seen if name not in made} for seen in (leg.start.fingerprint, after))
+    if leg.go.offer:  # Relay sealed the offer, and what people did until it was taken
+        after = {name: after[name] for name in after if name in before or not name.startswith("ledger/")}
     return boundary.compare(before, after, boundary=leg.phase.boundary, jail=jail)
 
 
@@ -284,8 +286,6 @@ def _write(leg: Leg, receipt: Receipt, answer: Reply | None, raw: bytes | None, 
 
 def _release(leg: Leg, sealed: Receipt) -> None:
     """Remove the worktree where everything in it is kept: never after a failure, never with unique ignored files."""
-    if leg.lease is None and not leg.go.offer:
-        return
     if done_with(sealed) and not worktree.leftovers(leg.ledger.repo, leg.held):
         worktree.release(leg.ledger.repo, leg.held)
         path = leg.held.path

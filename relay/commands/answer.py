@@ -5,7 +5,6 @@ import click
 from relay.commands import common
 from relay.errors import RelayError
 from relay.host import term
-from relay.record import ledger as ledgers
 from relay.rules import plan as rules
 
 
@@ -15,18 +14,13 @@ from relay.rules import plan as rules
 @common.everywhere
 def command(run: str, text: str) -> int:
     """Answer a question, or tell a run that is stuck how to go on; the next leg gets question and answer."""
-    from relay import acts, salvage
-    from relay.host import lock
+    from relay import acts
 
     here = common.ledger()
     wanted = common.named(here, run)
     if not text.strip():
         raise RelayError("the answer is empty", hint=f"relay answer {wanted} TEXT")
-    plan = ledgers.read_plan(here, wanted)
-    with lock.hold(here.run_lock(wanted), "relay answer", wanted, wait=10):
-        salvage.seal_open(here, plan)
-        chain = ledgers.receipts(here, wanted)
-        step = rules.next_leg(plan, chain)
+    with common.deciding(here, wanted, "answer") as (plan, chain, step):
         if not isinstance(step, rules.Human) or step.reason in {"offer", "ship", "budget"}:
             raise RelayError(
                 f"run `{wanted}` asks nothing: it is {rules.outcome(step)}", hint=common.next_command(wanted, step)

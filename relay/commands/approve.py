@@ -1,5 +1,7 @@
 """`relay approve RUN`: it ships, at once, exactly what was accepted."""
 
+from collections.abc import Sequence
+
 import click
 
 from relay.commands import common
@@ -9,7 +11,7 @@ from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import history
 from relay.rules import plan as rules
-from relay.terms import Plan
+from relay.terms import Plan, Receipt
 
 
 @click.command("approve")
@@ -19,35 +21,37 @@ from relay.terms import Plan
 @common.everywhere
 def command(run: str | None, into: str | None, dry_run: bool) -> int:  # noqa: FBT001 - an option
     """Approve an accepted run: one command, one action, no second step."""
-    from relay import acts, runner, salvage, ship
-    from relay.host import lock
-    from relay.telling import Teller
+    from relay import runner
 
     here = common.ledger()
     wanted = common.run_or_only(here, run, "approve")
-    plan = ledgers.read_plan(here, wanted)
-    with runner.signals(), lock.hold(here.run_lock(wanted), "relay approve", wanted, wait=10):
-        if not dry_run:
-            for sealed in salvage.seal_open(here, plan):
-                Teller.sealed(sealed)
-        chain = ledgers.receipts(here, wanted)
-        step = rules.next_leg(plan, chain)
-        if isinstance(step, rules.End) and step.outcome == "shipped":
+    if into == "":
+        raise RelayError("--into names no branch", hint=f"relay approve {wanted} --into BRANCH")
+    if dry_run:
+        return _shown(here, ledgers.read_plan(here, wanted), into)
+    with runner.signals(), common.deciding(here, wanted, "approve") as (plan, chain, asked):
+        if isinstance(asked, rules.End) and asked.outcome == "shipped":
             term.say(f"{wanted} has shipped already")
-            return common.finish(here, wanted, step)
-        _refuse_unless_accepted(plan, step)
-        if dry_run:
-            return _shown(here, plan, into)
-        if not isinstance(step, rules.ShipIt):
-            acts.refuse_while_open(here, wanted)
-            approval = ship.approve(here, plan, chain, into)
-            Teller.sealed(approval)
-            chain = ledgers.receipts(here, wanted)
-            step = rules.ShipIt(approval=approval.leg)
-        Teller.sealed(ship.ship(here, plan, chain, step.approval))
-    step = rules.next_leg(plan, ledgers.receipts(here, wanted))
+            return common.finish(here, wanted, asked)
+        _refuse_unless_accepted(plan, asked)
+        step = _shipped(here, plan, chain, asked, into)
     code = common.finish(here, wanted, step)
     return int(Exit.NOT_ACCEPTED) if isinstance(step, rules.Go) else code  # the base moved: it is to be judged again
+
+
+def _shipped(here: Ledger, plan: Plan, chain: Sequence[Receipt], step: rules.Next, into: str | None) -> rules.Next:
+    """Approve, unless an approval stands already, and ship; returns what comes next."""
+    from relay import ship
+    from relay.telling import Teller
+
+    if isinstance(step, rules.ShipIt):
+        approval = step.approval
+    else:
+        sealed = ship.approve(here, plan, chain, into)
+        Teller.sealed(sealed)
+        approval = sealed.leg
+    Teller.sealed(ship.ship(here, plan, ledgers.receipts(here, plan.run), approval))
+    return rules.next_leg(plan, ledgers.receipts(here, plan.run))
 
 
 def _refuse_unless_accepted(plan: Plan, step: rules.Next) -> None:
@@ -68,6 +72,11 @@ def _shown(here: Ledger, plan: Plan, into: str | None) -> int:
     from relay.host import git
 
     chain = ledgers.receipts(here, plan.run)
+    step = rules.next_leg(plan, chain)
+    if isinstance(step, rules.End) and step.outcome == "shipped":
+        term.say(f"{plan.run} has shipped already")
+        return 0
+    _refuse_unless_accepted(plan, step)
     head, base = history.head(plan, chain), history.base(plan, chain)
     target = into or plan.base_ref.removeprefix("refs/heads/") or "a branch that --into names"
     term.data(f"{plan.ship.method} into {target}: {head[:12]}, tree {git.tree(here.repo, head)[:12]}")

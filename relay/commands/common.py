@@ -1,6 +1,8 @@
 """What every verb has: the way to a run, and how it is told where that stands."""
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +13,7 @@ from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import plan as rules
 from relay.telling import coloured
+from relay.terms import Plan, Receipt
 
 __all__ = ["as_json", "code", "everywhere", "finish", "folder", "ledger", "next_command", "outcome", "run_or_only"]
 
@@ -42,6 +45,21 @@ def named(here: Ledger, wanted: str) -> str:
 def _open(here: Ledger, run: str) -> bool:
     """Tell whether a run can still go on."""
     return outcome(here, run) not in {"shipped", "not-accepted", "proposed"}
+
+
+@contextmanager
+def deciding(here: Ledger, run: str, what: str) -> Iterator[tuple[Plan, tuple[Receipt, ...], rules.Next]]:
+    """Hold a run for an act of a person: legs that nobody owns are sealed first, then the plan is asked."""
+    from relay import salvage
+    from relay.host import lock
+    from relay.telling import Teller
+
+    plan = ledgers.read_plan(here, run)
+    with lock.hold(here.run_lock(run), f"relay {what}", run, wait=10):
+        for sealed in salvage.seal_open(here, plan):
+            Teller.sealed(sealed)
+        chain = ledgers.receipts(here, run)
+        yield plan, chain, rules.next_leg(plan, chain)
 
 
 def outcome(here: Ledger, run: str) -> str:

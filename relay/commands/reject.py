@@ -7,7 +7,6 @@ import click
 from relay.commands import common
 from relay.errors import RelayError
 from relay.host import term
-from relay.record import ledger as ledgers
 from relay.rules import history
 from relay.rules import plan as rules
 from relay.terms import Plan, Receipt
@@ -21,23 +20,21 @@ from relay.terms import Plan, Receipt
 def command(run: str, why: str, close: bool) -> int:  # noqa: FBT001 - an option
     """Reject what a run made: its worker goes on with the reason, or the run ends here."""
     from relay import acts, salvage
-    from relay.host import lock
 
     here = common.ledger()
     wanted = common.named(here, run)
     if not why.strip():
         raise RelayError("the reason is empty", hint=f"relay reject {wanted} --why TEXT")
-    plan = ledgers.read_plan(here, wanted)
-    with lock.hold(here.run_lock(wanted), "relay reject", wanted, wait=10):
-        salvage.seal_open(here, plan)
-        chain = ledgers.receipts(here, wanted)
-        step = rules.next_leg(plan, chain)
+    with common.deciding(here, wanted, "reject") as (plan, chain, step):
         if isinstance(step, rules.End) and step.outcome != "stopped":
             raise RelayError(
                 f"run `{wanted}` is {step.outcome}: it cannot be rejected any more", hint=f"relay trace {wanted}"
             )
+        kept = salvage.keep_offer(here, plan, chain)
         effect = {"close": "yes"} if close else {"back_to": _worker(plan, chain)}
         acts.seal(here, plan, chain, "reject", why=why, effect=effect)
+    if kept:
+        term.say(f"what stood in the offered worktree is kept at {kept}")
     if close:
         term.say(f"{wanted}: not accepted, closed")
         return common.finish(here, wanted, rules.End(outcome="not-accepted"))

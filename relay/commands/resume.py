@@ -43,8 +43,6 @@ def command(run: str | None, rounds: int | None, minutes: float | None, usd: flo
 def _extend(here: Ledger, run: str, effect: dict[str, str]) -> None:
     """Record that a person raised a cap."""
     from relay import acts
-    from relay.host import lock
 
-    with lock.hold(here.run_lock(run), "an extension", run, wait=10):
-        acts.refuse_while_open(here, run)
-        acts.seal(here, ledgers.read_plan(here, run), ledgers.receipts(here, run), "extend", effect=effect)
+    with common.deciding(here, run, "resume") as (plan, chain, _):
+        acts.seal(here, plan, chain, "extend", effect=effect)

@@ -5,7 +5,6 @@ import click
 from relay.commands import common
 from relay.errors import Exit, RelayError
 from relay.host import clock, lock, term
-from relay.record import ledger as ledgers
 from relay.rules import plan as rules
 
 PATIENCE = 60.0
@@ -17,11 +16,10 @@ PATIENCE = 60.0
 @common.everywhere
 def command(run: str | None) -> int:
     """Stop a run: its agent ends, the leg is sealed as interrupted, and `relay resume` goes on from there."""
-    from relay import acts, runner, salvage
+    from relay import acts, runner
 
     here = common.ledger()
     wanted = common.run_or_only(here, run, "stop")
-    plan = ledgers.read_plan(here, wanted)
     if runner.stop(here, wanted):
         term.say(f"{wanted}: asked its loop to end")
         deadline = clock.monotonic() + PATIENCE
@@ -33,10 +31,7 @@ def command(run: str | None) -> int:
                     exit_code=Exit.HELD,
                 )
             clock.pause(0.05)
-    with lock.hold(here.run_lock(wanted), "relay stop", wanted, wait=10):
-        salvage.seal_open(here, plan)
-        chain = ledgers.receipts(here, wanted)
-        step = rules.next_leg(plan, chain)
+    with common.deciding(here, wanted, "stop") as (plan, chain, step):
         if isinstance(step, rules.End | rules.Accepted):
             raise RelayError(
                 f"run `{wanted}` is {rules.outcome(step)}: there is nothing to stop",

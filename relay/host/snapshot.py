@@ -8,11 +8,14 @@ the rest of the work is kept.
 import os
 from collections.abc import Mapping, Sequence
 
-from relay.host import git, refusal, touched
+from relay.host import git, modules, refusal, touched
 from relay.host.git import Identity
 from relay.host.lease import Lease
 from relay.host.repository import Repository
 from relay.terms import Refused, Struct
+
+MODULE = "module:"
+"""How a name in a baseline begins that stands for all that lies in a submodule's folder."""
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -27,7 +30,8 @@ def baseline(repo: Repository, lease: Lease) -> dict[str, str]:
     """Return what differs from the commit before an agent began, with a hash, and what is ignored by then (row 108)."""
     with touched.view(repo, lease.path, lease.git_dir) as here:
         dirty = {git.label(path): touched.digest(f"{lease.path}/{path}") for path in here.changed()}
-        return dirty | {git.label(path): "ignored" for path in here.ignored()}
+        inside = {f"{MODULE}{path}": value for path, value in modules.look(here).items()}
+        return dirty | inside | {git.label(path): "ignored" for path in here.ignored()}
 
 
 def take(
@@ -54,6 +58,9 @@ def take(
             else:
                 add.append(path)
         refused |= refusal.filtered(known, add)
+        for path, value in modules.look(here).items():
+            if baseline.get(f"{MODULE}{path}", value) != value:
+                refused.setdefault(path, "changed inside the submodule")
         _remove(here, remove)
         refused |= _add(here, [path for path in add if path not in refused])
         named = tuple(Refused(path=git.label(path), why=why) for path, why in sorted(refused.items()))

@@ -74,13 +74,18 @@ def _free(repo: Repository, path: Path) -> Path:
         raise RelayError(
             f"`{path}` exists already", hint=f"look at it, then move it away: ls -la {path}", exit_code=Exit.HUMAN
         )
+    refuse_inside(repo, path)
+    return path
+
+
+def refuse_inside(repo: Repository, path: Path) -> None:
+    """Refuse a place for worktrees inside the repository: its tools would find everything twice (row 45)."""
     for top in (repo.common, repo.main_top, repo.top):
-        if top is not None and path.is_relative_to(top.resolve()):
+        if top is not None and path.resolve().is_relative_to(top.resolve()):
             raise RelayError(
                 f"a worktree at `{path}` would lie inside `{top}`",
                 hint="set XDG_STATE_HOME to a folder outside the repository",
             )
-    return path
 
 
 def _made(repo: Repository, path: Path) -> Lease:

@@ -229,7 +229,7 @@ def _listed(body: str) -> Iterator[_Criterion]:
         blank = False
     for words in items:
         text = BOX.sub("", " ".join(words).strip(), count=1)
-        if text:
+        if text.strip("` "):
             yield _Criterion(text=text, check=_command(text))
 
 

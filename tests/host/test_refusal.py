@@ -42,13 +42,34 @@ def test_an_embedded_repository_is_named_and_nothing_in_it_runs(leg: Leg) -> Non
     assert not marker.exists()
 
 
-def test_a_submodule_that_was_moved_on_is_named(project: World) -> None:
+def _with_submodule(project: World) -> Leg:
+    """Give the project a submodule at vendor/lib, and return a leg whose set-up did not fill it."""
     library = World(project.folder / "library", {"lib.txt": "lib\n"})
     project.git("config", "--global", "protocol.file.allow", "always")
     project.git("submodule", "--quiet", "add", str(library.root), "vendor/lib")
     project.git("commit", "-qm", "a submodule")
-    leg = begin(project)
+    return begin(project)
+
+
+@pytest.mark.parametrize("filled", [False, True])
+def test_what_is_left_in_the_folder_of_a_submodule_is_named_since_no_commit_holds_it(
+    project: World,
+    filled: bool,  # noqa: FBT001 - a case
+) -> None:
+    leg = _with_submodule(project)
+    if filled:
+        leg.git("submodule", "--quiet", "update", "--init")
+        leg.before = snapshot.baseline(leg.repo, leg.lease)
+    leg.write("vendor/lib/__pycache__/x.pyc")
+    assert why(leg.take()) == {}
+    leg.write("vendor/lib/new.py")
+    assert why(leg.take()) == {"vendor/lib": "changed inside the submodule"}
+
+
+def test_a_submodule_that_was_moved_on_is_named(project: World) -> None:
+    leg = _with_submodule(project)
     leg.git("submodule", "--quiet", "update", "--init")
+    leg.before = snapshot.baseline(leg.repo, leg.lease)
     leg.write("new.py")
     assert leg.take().refused == ()
     leg.write("vendor/lib/lib.txt", "changed\n")

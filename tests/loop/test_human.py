@@ -153,3 +153,25 @@ def test_an_offer_outlives_a_stop(tmp_path: Path) -> None:
     through(world.inside("resume"))
     assert world.legs()[3].name == "04-implement"
     assert world.receipts()[3]["score"] == "1/1"
+
+
+def test_what_stands_in_an_offered_worktree_is_kept_when_the_run_is_rejected(tmp_path: Path) -> None:
+    world = by_hand(tmp_path, "implement")
+    world.inside("run", world.spec())
+    Path(offer(world)["worktree"], "calc.py").write_text(FIXED)
+    run = world.only_run()
+    ran = world.inside("reject", run, "--close", "--why", "no need")
+    assert f"refs/relay/{run}/01-offer.cut" in ran.err
+    assert world.show(f"refs/relay/{run}/01-offer.cut", "calc.py") == FIXED
+
+
+def test_what_relay_sealed_since_an_offer_is_nobodys_change(tmp_path: Path) -> None:
+    world = by_hand(tmp_path, "implement")
+    world.inside("run", world.spec())
+    effect = offer(world)
+    through(world.inside("stop"))
+    Path(effect["worktree"], "calc.py").write_text(FIXED)
+    answer(effect, status="done")
+    through(world.inside("resume"))
+    [leg] = [receipt for receipt in world.receipts() if receipt["phase"] == "implement" and receipt["kind"] == "work"]
+    assert (leg["breaches"], leg["drift"]) == ([], [])

@@ -12,7 +12,7 @@ from relay import leg, runner
 from relay.host import lock, repository
 from relay.record import ledger as ledgers
 from relay.telling import Teller
-from tests.loop.faults import refused, sober, stopped, through
+from tests.loop.faults import nothing_started, refused, sober, stopped, through
 from tests.world import FIXED, SAFETY, World
 
 
@@ -94,3 +94,26 @@ def test_a_copy_of_the_repository_does_not_ship_what_the_original_accepted(world
     shutil.copytree(world.root, copy, symlinks=True)
     refused(world.relay("approve", folder=copy), 6, "copied or moved", str(world.root))
     through(world.relay("approve"))
+
+
+def test_a_pause_after_a_phase_that_is_through_already_lets_nothing_ship(world: World) -> None:
+    world.save(ship={"approval": "auto"})
+    sober(world.relay("run", world.spec(), "--until", "review"))
+    run = world.only_run()
+    for phase in ("review", "implement"):
+        assert "paused before `acceptance`" in world.relay("resume", run, "--until", phase).err
+    assert "accepted" in world.relay("resume", run, "--until", "acceptance").err
+    assert [path.name for path in world.legs()] == ["01-implement", "02-review", "03-acceptance"]
+    through(world.relay("resume", run))
+    assert world.show("main", "calc.py") == FIXED
+
+
+def test_a_state_folder_inside_the_repository_is_refused_before_there_is_a_run(world: World) -> None:
+    refused(world.relay("run", world.spec(), env={"XDG_STATE_HOME": str(world.root / "state")}), 2, "would lie inside")
+    nothing_started(world)
+
+
+def test_an_empty_name_is_no_branch_to_ship_into(world: World) -> None:
+    through(world.relay("run", world.spec()))
+    refused(world.relay("approve", "--into", ""), 2, "names no branch")
+    assert world.show("main", "calc.py") != FIXED

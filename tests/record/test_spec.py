@@ -268,3 +268,8 @@ def test_a_spec_may_be_reached_through_a_link(tmp_path: Path) -> None:
 
 def test_a_line_of_a_million_spaces_is_read_at_once() -> None:
     assert _parse("# t\n## Criteria\n- " + " " * 500_000 + "x\n# " + " #" * 200_000 + "y\n").criteria[0].text == "x"
+
+
+@pytest.mark.parametrize("item", ["``", "` `", "[ ] ` `", "`"])
+def test_an_item_without_a_word_is_no_criterion(item: str) -> None:
+    assert spec.parse(f"# Title\n\n## Acceptance\n\n- {item}\n- It works\n", "t.md").criteria[0].text == "It works"
