@@ -10,12 +10,12 @@ import msgspec
 
 from relay import acts, backends, confine, recovery, settle, watch, weigh
 from relay.errors import Exit, RelayError
-from relay.host import clock, files, jail, lock, proc, snapshot, worktree
+from relay.host import clock, files, fingerprint, jail, lock, proc, snapshot, worktree
 from relay.record import briefing, evidence, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.record.transcript import Transcript
-from relay.rules import boundary, gate, history
+from relay.rules import gate, history
 from relay.rules import plan as rules
 from relay.settle import Leg
 from relay.terms import Act, Ask, Limits, Plan, Receipt, Start, Taken
@@ -115,6 +115,7 @@ def _ready(leg: Leg) -> Leg:
     """Recover, brief, take the fingerprints, and write all of it down before the agent starts."""
     ledger, plan, lease = leg.ledger, leg.plan, leg.held
     phase = plan.phase(leg.go.phase)
+    # Before Relay runs anything of an agent's; the leg's own tree is looked at after that, and before its agent starts.
     around, promised = watch.take(ledger, plan, lease, tree=False), files.read(ledger.folder(plan.run) / "plan.toml")
     recovered = recovery.steps(leg)
     leg = settle.examined(leg) if settle.judges_criteria(plan, phase) else leg
@@ -134,16 +135,11 @@ def _ready(leg: Leg) -> Leg:
         git_dir=str(lease.git_dir),
         pointer_sha256=lease.pointer_sha256,
         baseline=snapshot.baseline(ledger.repo, lease),
-        fingerprint=around | _own(watch.take(ledger, plan, lease, tree=phase.boundary == "verify-only")),
+        fingerprint=around | (fingerprint.own(ledger.repo, lease) if phase.boundary == "verify-only" else {}),
     )
     files.write(ledger.leg(plan.run, start.leg) / "prompt.md", made.prompt.encode("utf-8", "replace"))
     ledgers.begin(ledger, start)
     return msgspec.structs.replace(leg, start=start, brief=made, promised=promised)
-
-
-def _own(seen: Mapping[str, str]) -> dict[str, str]:
-    """Keep what concerns the leg's own tree: the rest was looked at before Relay ran anything of an agent's."""
-    return {name: value for name, value in seen.items() if name.partition("/")[0] == boundary.OWN}
 
 
 def _ask(leg: Leg) -> Ask:

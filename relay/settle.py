@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from relay import __version__, confine, watch, weigh
-from relay.host import checks, clock, files, git, lock, redact, snapshot, worktree
+from relay.host import checks, clock, files, git, lock, proc, redact, snapshot, worktree
 from relay.host.lease import Lease
 from relay.record import briefing, reply, sealing
 from relay.record.ledger import Ledger
@@ -96,10 +96,11 @@ def seal(leg: Leg, taken: Taken) -> Receipt:
     receipt = _draft(leg, taken, ended_by, problem or taken.problem, crossed, done)
     logs: dict[str, bytes] = {}
     if ended_by == "reply" and answer is not None:
+        ran = proc.ran()
         receipt, logs = (
             _judged(leg, receipt, answer) if isinstance(answer, JudgeReply) else _checked(leg, receipt, answer)
         )
-        late = _crossed(leg, done.refs)  # what Relay ran meanwhile was the agent's code, too
+        late = _crossed(leg, done.refs) if proc.ran() != ran else crossed  # what Relay ran was the agent's code, too
         if late.breaches:
             receipt, answer = watch.voided(leg.ledger.repo, receipt, late), None
     elif leg.phase.kind == "judge":

@@ -15,6 +15,8 @@ from typing import Any, Self
 
 import tomli_w
 
+from tests import warm
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 """Where this repository is; programs started in other folders find `relay` there, installed or not."""
 
@@ -219,7 +221,15 @@ class World:
     def relay(
         self, *argv: str | Path, folder: Path | None = None, env: Mapping[str, str] | None = None, stdin: str = ""
     ) -> Ran:
-        """Run the command line in a process of its own, and wait for it."""
+        """Run the command line in a process of its own, and wait for it.
+
+        The process is forked from one that has imported everything, unless `env` is about Python or the terminal.
+        """
+        where = folder or self.root
+        if not any(name.startswith(("PYTHON", "LC_", "LANG")) for name in env or ()):
+            given = {**os.environ, **(env or {})}
+            code, said, told = warm.run([str(arg) for arg in argv], where, given, stdin.encode(), SAFETY)
+            return _ran(argv, where, code, said, told)
         process = self.start(*argv, folder=folder, env=env)
         try:
             out, err = process.communicate(stdin.encode(), timeout=SAFETY)

@@ -30,8 +30,19 @@ def take(repo: Repository, lease: Lease, tree: bool) -> dict[str, str]:  # noqa:
 
     Names: `refs/...` (all but refs/relay/), `stash`, `config`, `HEAD`, `hooks/...`, `info/...`, `worktree/...` (the
     leg's entry and its `.git`), `worktrees/NAME/...` (the others), `checkout/PATH` (what is dirty, untracked or
-    ignored in the user's checkout), and `tree/PATH`.
+    ignored in the user's checkout), and what `own` names.
     """
+    return _around(repo, lease) | (own(repo, lease) if tree else {})
+
+
+def own(repo: Repository, lease: Lease) -> dict[str, str]:
+    """Return the state of a leg's own HEAD and files, as `tree/HEAD` and `tree/PATH`."""
+    found = {"tree/HEAD": touched.digest(str(lease.git_dir / "HEAD"))}
+    _into(found, "tree", partial(_tree, repo, lease))
+    return found
+
+
+def _around(repo: Repository, lease: Lease) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in _SHARED:
         found[name] = touched.digest(f"{repo.common}/{name}")
@@ -39,8 +50,6 @@ def take(repo: Repository, lease: Lease, tree: bool) -> dict[str, str]:  # noqa:
     for name in _FOLDERS:
         found |= _files(repo.common / name, name)
     found |= _entries(repo, lease)
-    if tree:
-        found["tree/HEAD"] = touched.digest(str(lease.git_dir / "HEAD"))
     if trap := scan.trap(repo.common):
         return found | {"git": f"would hang on {git.label(trap)}"}
     _into(found, "refs", partial(_refs, repo))
@@ -48,8 +57,6 @@ def take(repo: Repository, lease: Lease, tree: bool) -> dict[str, str]:  # noqa:
     for number, (top, git_dir) in enumerate(_checkouts(repo)):
         name = "checkout" if number == 0 else f"checkout {number + 1}"
         _into(found, name, partial(_checkout, repo, top, git_dir, name))
-    if tree:
-        _into(found, "tree", partial(_tree, repo, lease))
     return found
 
 

@@ -6,6 +6,7 @@ that reads what has not run, a judge that has nowhere to send the work back to, 
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
@@ -50,6 +51,10 @@ class _PhaseFile(Struct, frozen=True, kw_only=True):
     minutes: float = 60
 
 
+BUILT_IN: Final = "built-in"
+"""How the origin of a file begins that Relay ships."""
+
+
 def builtin(kind: Sort, name: str) -> bytes:
     """Return a file that Relay ships, for instance `builtin("prompts", "review.md")`; `KeyError` if there is none."""
     if FILE_NAME.fullmatch(name):
@@ -68,11 +73,11 @@ def source(repo: Repository, base_commit: str, kind: Sort, name: str) -> tuple[b
     """
     if FILE_NAME.fullmatch(name):
         for path in (f".relay/{kind}/{name}", f"{kind}/{name}"):
-            data = git.blob(repo, base_commit, path)
+            data = git.blob(repo, base_commit, path) if path in _committed(repo, base_commit) else None
             if data is not None:
                 return data, path
         try:
-            return builtin(kind, name), f"built-in {kind}/{name}"
+            return builtin(kind, name), f"{BUILT_IN} {kind}/{name}"
         except KeyError:
             pass
     known = known_names(repo, base_commit, kind)
@@ -80,6 +85,12 @@ def source(repo: Repository, base_commit: str, kind: Sort, name: str) -> tuple[b
     text = f"there is no {kind.removesuffix('s')} `{stem}`{strict.close(stem, known)}"
     hint = f"known {kind}: {', '.join(known)}; your own go into .relay/{kind}/, committed"
     raise RelayError(text, hint=hint)
+
+
+@lru_cache(maxsize=4)
+def _committed(repo: Repository, commit: str) -> frozenset[str]:
+    """Return the phase and prompt files of a commit, which never change: asked of git once."""
+    return frozenset(git.paths(repo, commit, *(f"{place}{kind}" for kind in SUFFIX for place in (".relay/", ""))))
 
 
 def known_names(repo: Repository, base_commit: str, kind: Sort) -> tuple[str, ...]:

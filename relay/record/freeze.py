@@ -60,7 +60,8 @@ def freeze(
     for phase in phases:
         frozen[f"phases/{phase.name}.toml"] = plan_file.table(phase)
         template, where = catalog.source(repo, commit, "prompts", phase.prompt)
-        prompt.check(template, f"`{where}`")
+        if not where.startswith(catalog.BUILT_IN):  # ours are checked by our own tests
+            prompt.check(template, f"`{where}`")
         frozen[f"prompts/{phase.prompt}"] = template
     for path in INSTRUCTIONS:
         text = git.blob(repo, commit, path)
