@@ -1,4 +1,3 @@
-
 """What a jail costs: `true` by itself, through `proc.run`, and jailed in each access, side by side.
 
 Run it from the checkout: python bench/jail.py [ROUNDS]

@@ -1,15 +1,21 @@
 """What confines the commands of a run: the rung its plan asks for, and a cell for each place where they run."""
 
 import os
-import shutil
 from pathlib import Path
-from typing import Literal
+from typing import Final
 
+import msgspec
+
+from relay.backends.base import Needs
 from relay.host import jail
 from relay.host.jail.cell import Cell
 from relay.host.lease import Lease
 from relay.record.ledger import Ledger
-from relay.terms import Agent, Plan, Struct
+from relay.terms import Plan, Struct
+
+NOTHING: Final = Needs()
+OWN: Final = ("127.", "localhost:", "[::1]:")
+"""How the name of a service on this machine begins."""
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -27,14 +33,8 @@ def place(ledger: Ledger, plan: Plan, lease: Lease) -> Place:
 def rung(plan: Plan) -> tuple[jail.Rung, str]:
     """Return what confines this run, and the sentence to say aloud about it.
 
-    `required` is a jail or a `RelayError` (exit 2) with cause and remedy. In this version `auto` is no jail yet.
+    `required` is a jail or a `RelayError` (exit 2) with cause and remedy; `auto` takes the best that holds here.
     """
-    if plan.jail.mode == "auto":
-        found, _ = jail.choose("off")
-        return (
-            found,
-            'no jail: boundaries are watched, and a breach voids the leg ([jail] mode = "required" enforces them)',
-        )
     return jail.choose(plan.jail.mode)
 
 
@@ -43,14 +43,13 @@ def cell(
     plan: Plan,
     lease: Lease,
     access: jail.Access,
+    needs: Needs = NOTHING,
     *,
-    showing: tuple[Path, ...] = (),
-    writing: tuple[Path, ...] = (),
     setup: bool = False,
 ) -> Cell | None:
     """Return the cell for commands in a worktree, or None where nothing holds them.
 
-    `showing` and `writing` are what they see and change besides their tree. `setup` commands have the network that
+    `needs` is what they see, change and reach besides their tree. `setup` commands have the network that
     `[jail] setup_network` says; all others that of `network`.
     """
     found, _ = rung(plan)
@@ -59,30 +58,24 @@ def cell(
     home = Path.home().resolve()
     source = ledger.repo.top or ledger.repo.main_top
     linked = [Path(os.path.realpath(source / name)) for name in plan.worktree.link] if source is not None else []
-    shown = [Path(os.path.realpath(path)) for path in showing]
+    shown = [Path(os.path.realpath(path)) for path in needs.readable]
     tools = jail.readable(os.environ.get("PATH", os.defpath), home)
-    written = tuple(Path(os.path.realpath(path)) for path in writing)
+    written = tuple(Path(os.path.realpath(path)) for path in needs.writable)
     readable = [path for path in (*tools, *linked, *shown) if path.exists() and not path.is_relative_to(lease.path)]
     mounts = jail.around(
         ledger.repo, lease, access, home=home, readable=tuple(dict.fromkeys(readable)), writable=written
     )
+    return _reaching(Cell(rung=found, mounts=mounts, nests=needs.nests), plan, needs, setup=setup)
+
+
+def _reaching(cell: Cell, plan: Plan, needs: Needs, *, setup: bool) -> Cell:
+    """Open to a cell what the plan allows, and the services that the agent's own program cannot do without."""
     wanted = plan.jail.setup_network if setup else plan.jail.network
-    return Cell(
-        rung=found,
-        mounts=mounts,
-        network=_network(wanted),
-        allow=wanted if isinstance(wanted, tuple) else (),
-        loopback=plan.jail.loopback,
+    services = tuple(host for host in needs.hosts if host.startswith(OWN))
+    hosts = tuple(host for host in needs.hosts if host not in services)
+    allow = (*(wanted if isinstance(wanted, tuple) else ()), *hosts)
+    if wanted == "host":
+        return msgspec.structs.replace(cell, network="host")
+    return msgspec.structs.replace(
+        cell, network="allow" if allow else "off", allow=allow, loopback=(*plan.jail.loopback, *services)
     )
-
-
-def _network(wanted: str | tuple[str, ...]) -> Literal["off", "allow", "host"]:
-    if isinstance(wanted, tuple):
-        return "allow"
-    return "host" if wanted == "host" else "off"
-
-
-def programs(agent: Agent) -> tuple[Path, ...]:
-    """Return what an agent's own command line names by absolute path, so that it can be shown to it."""
-    found = [shutil.which(agent.command[0]) or ""] if agent.command else []
-    return tuple(Path(word) for word in (*found, *agent.command[1:]) if word.startswith("/") and Path(word).exists())

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final
 
-from relay import acts, confine, leg, salvage, ship
+from relay import acts, confine, leg, offer, ready, salvage, ship
 from relay.errors import Interrupted, RelayError
 from relay.host import clock, git, lock, worktree
 from relay.record import freeze
@@ -90,7 +90,7 @@ def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
         match step:
             case rules.Go():
                 tell.starting(plan, step)
-                with suppress(leg.Overtaken):
+                with suppress(ready.Overtaken):
                     tell.sealed(leg.run(ledger, plan, chain, step))
             case rules.ShipIt():
                 with lock.hold(ledger.run_lock(plan.run), "shipping", plan.run, wait=10):
@@ -138,8 +138,8 @@ def _due(ledger: Ledger, plan: Plan, chain: tuple[Receipt, ...]) -> rules.Next:
     step = rules.next_leg(plan, chain)
     if isinstance(step, rules.Wait) and clock.parse(step.until) <= clock.now():
         return step.go
-    if isinstance(step, rules.Human) and step.reason == "offer" and leg.awaited(chain):
-        problem = leg.unfit(ledger, plan, chain)
+    if isinstance(step, rules.Human) and step.reason == "offer" and offer.awaited(chain):
+        problem = offer.unfit(ledger, plan, chain)
         if problem:
             return rules.Human(reason="offer", leg=step.leg, text=problem)
         return rules.taken(plan, chain)

@@ -88,6 +88,7 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
     since, void = _since(ledger, plan, start), git.resolve(ledger.repo, name)
     head = void or (_what_stands(ledger, plan, start) if start.kind == "work" else start.start)
     breached = void is not None or _planted(plan, since)
+    restored = watch.restore(ledger, plan, start) if breached else ""
     if breached and start.kind == "work":
         git.put_ref(ledger.repo, name, head)
     phase = plan.phase(start.phase or "")
@@ -126,13 +127,13 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
         breaches=(since or ("found by a runner that ended before it could say which",)) if breached else (),
         drift=() if breached else since,
         ended_by="breach" if breached else "interrupted",
-        problem=None if breached else "the runner ended before the leg did",
+        problem=restored or None if breached else "the runner ended before the leg did",
         prompt_sha256=files.sha256(files.read(prompt)) if prompt.exists() else None,
         reply_sha256=files.sha256(said) if said is not None else None,
     )
     beside = {"reply.json": said} if said is not None else {}
     sealed = sealing.with_note(ledger, plan, chain, receipt, None, beside)
-    _discard(ledger, start, keep=breached or _unique(ledger, start, sealed))
+    _discard(ledger, start, keep=breached or _unique(ledger, plan, start, sealed))
     return sealed
 
 
@@ -169,7 +170,8 @@ def _what_stands(ledger: Ledger, plan: Plan, start: Start) -> str:
     if lease is None or worktree.intact(repo, lease):
         return start.start
     message = f"relay: {start.leg} of {plan.run}, cut short\n\nRelay-Run: {plan.run}\nRelay-Leg: {start.leg}\n"
-    taken = snapshot.take(repo, lease, start.start, message, start.baseline, git.identity(repo))
+    rung = confine.rung(plan)[0]
+    taken = snapshot.take(repo, lease, start.start, message, start.baseline, git.identity(repo), rung)
     git.put_ref(repo, f"{name}.cut", taken.commit)
     return taken.commit
 
@@ -204,15 +206,16 @@ def _said(ledger: Ledger, start: Start) -> bytes | None:
     return None
 
 
-def _unique(ledger: Ledger, start: Start, sealed: Receipt) -> bool:
+def _unique(ledger: Ledger, plan: Plan, start: Start, sealed: Receipt) -> bool:
     """Tell whether a leg's worktree holds anything that its commit lacks; what is missing there is no loss."""
     lease, repo = _lease(start), ledger.repo
     if lease is None or (start.kind == "judge" and sealed.ended_by == "interrupted"):
         return False
     try:
-        now = snapshot.take(repo, lease, sealed.head, "", start.baseline, git.identity(repo))
+        rung = confine.rung(plan)[0]
+        now = snapshot.take(repo, lease, sealed.head, "", start.baseline, git.identity(repo), rung)
         more = git.run(repo, "diff-tree", "-r", "--name-only", "--diff-filter=d", sealed.head, now.commit)
-        return bool(more or now.refused or worktree.leftovers(repo, lease))
+        return bool(more or now.refused or worktree.leftovers(repo, lease, rung))
     except RelayError:
         return True
 
@@ -263,7 +266,7 @@ def _tidy(ledger: Ledger, plan: Plan) -> None:
         try:
             with lock.hold(ledger.leg_lock(plan.run, sealed.leg), "tidying", plan.run):
                 if settle.done_with(sealed) or sealed.ended_by == "interrupted":
-                    _discard(ledger, start, keep=_unique(ledger, start, sealed))
+                    _discard(ledger, start, keep=_unique(ledger, plan, start, sealed))
         except RelayError as error:
             if error.exit_code != Exit.HELD:  # its runner is about to do it
                 raise

@@ -1,21 +1,15 @@
 """From how an agent ended to a sealed receipt: the boundary, the commit, the checks, the verdict, the note."""
 
-import os
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
 from relay import __version__, confine, watch, weigh
-from relay.host import checks, clock, files, git, lock, proc, redact, snapshot, worktree
-from relay.host.lease import Lease
+from relay.host import checks, clock, files, git, lock, proc, snapshot, worktree
 from relay.record import briefing, reply, sealing
-from relay.record.ledger import Ledger
 from relay.rules import boundary
-from relay.rules.plan import Go
 from relay.terms import (
     Check,
-    CriterionResult,
     EndedBy,
     JudgeReply,
     Phase,
@@ -23,50 +17,11 @@ from relay.terms import (
     Receipt,
     Refused,
     Reply,
-    Start,
     Struct,
     Taken,
     WorkReply,
 )
-
-
-class Leg(Struct, frozen=True, kw_only=True):
-    """A leg on its way. `began` is monotonic seconds, `promised` plan.toml as it was before an agent could reach it."""
-
-    ledger: Ledger
-    plan: Plan
-    chain: tuple[Receipt, ...]
-    go: Go
-    start: Start
-    began: float
-    lease: Lease | None = None
-    brief: briefing.Briefing | None = None
-    promised: bytes = b""
-    criteria: tuple[CriterionResult, ...] = ()
-    checked: tuple[Check, ...] = ()
-    observed: tuple[briefing.Observed, ...] = ()
-
-    @property
-    def held(self) -> Lease:
-        """The leg's worktree: leased just now, or by the offer that this leg takes."""
-        if self.lease is not None:
-            return self.lease
-        start = self.start
-        return Lease(
-            path=Path(start.worktree or ""),
-            git_dir=Path(start.git_dir or ""),
-            pointer_sha256=start.pointer_sha256 or "",
-        )
-
-    @property
-    def redactor(self) -> redact.Redactor:
-        """What takes secrets out of all that is kept of the leg: the person's own, and what looks like one."""
-        return redact.Redactor(redact.known(os.environ, self.plan.agent(self.phase.agent).env))
-
-    @property
-    def phase(self) -> Phase:
-        """The phase that the leg executes."""
-        return self.plan.phase(self.go.phase)
+from relay.underway import Leg
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -91,7 +46,7 @@ def seal(leg: Leg, taken: Taken) -> Receipt:
     crossed = _crossed(leg)
     if crossed.breaches:
         ended_by, answer = "breach", None
-        watch.restore(leg.ledger, leg.plan, leg.promised)
+        problem = watch.restore(leg.ledger, leg.plan, leg.start, leg.promised)
     done = _kept(leg, ended_by)
     receipt = _draft(leg, taken, ended_by, problem or taken.problem, crossed, done)
     logs: dict[str, bytes] = {}
@@ -102,7 +57,8 @@ def seal(leg: Leg, taken: Taken) -> Receipt:
         )
         late = _crossed(leg, done.refs) if proc.ran() != ran else crossed  # what Relay ran was the agent's code, too
         if late.breaches:
-            receipt, answer = watch.voided(leg.ledger.repo, receipt, late), None
+            restored = watch.restore(leg.ledger, leg.plan, leg.start, leg.promised)
+            receipt, answer = watch.voided(leg.ledger.repo, receipt, late, restored), None
     elif leg.phase.kind == "judge":
         receipt = msgspec.structs.replace(receipt, verdict="inconclusive")
     raw = leg.redactor.bytes(taken.reply) if taken.reply is not None else None
@@ -145,7 +101,9 @@ def _kept(leg: Leg, ended_by: EndedBy) -> Outcome:
         return Outcome(head=start.start, refs={})
     repo, name = leg.ledger.repo, f"refs/relay/{start.run}/{start.leg}"
     message = f"relay: {start.leg} of {start.run}\n\nRelay-Run: {start.run}\nRelay-Leg: {start.leg}\n"
-    taken = snapshot.take(repo, leg.held, start.start, message, start.baseline, git.identity(repo))
+    taken = snapshot.take(
+        repo, leg.held, start.start, message, start.baseline, git.identity(repo), confine.rung(leg.plan)[0]
+    )
     suffix = {"reply": "", "handover": "", "breach": ".void"}.get(ended_by, ".cut")
     refs = {f"{name}{suffix}": taken.commit}
     own = worktree.head(repo, leg.held)
@@ -287,7 +245,7 @@ def _write(leg: Leg, receipt: Receipt, answer: Reply | None, raw: bytes | None, 
 
 def _release(leg: Leg, sealed: Receipt) -> None:
     """Remove the worktree where everything in it is kept: never after a failure, never with unique ignored files."""
-    if done_with(sealed) and not worktree.leftovers(leg.ledger.repo, leg.held):
+    if done_with(sealed) and not worktree.leftovers(leg.ledger.repo, leg.held, confine.rung(leg.plan)[0]):
         worktree.release(leg.ledger.repo, leg.held)
         path = leg.held.path
         files.remove_tree(path.parent / f"{path.name}.io")

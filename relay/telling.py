@@ -4,6 +4,7 @@ from typing import Final
 
 from relay.host import term
 from relay.rules import plan as rules
+from relay.rules import steering
 from relay.terms import Plan, Receipt
 
 GOOD: Final = frozenset({"done", "approve", "shipped", "proposed", "approved"})
@@ -56,6 +57,7 @@ class Teller:
             verdict=receipt.verdict,
             score=receipt.score,
             head=receipt.head,
+            steers=steering.steering(change.path for change in receipt.changed),
             seconds=receipt.seconds,
         )
         parts = [f"  {receipt.leg}", term.style(result, "green" if result in GOOD else "yellow"), *details(receipt)]
@@ -97,7 +99,9 @@ def details(receipt: Receipt) -> list[str]:
     if receipt.score:
         left = sum(criterion.by == "nobody" for criterion in receipt.criteria)
         found.append(f"{receipt.score} criteria" + f", {left} for a judge" * (left > 0 and receipt.kind == "work"))
-    if receipt.cost_microusd:
+    if receipt.cost_microusd is None:
+        found.append("cost unknown")
+    elif receipt.cost_microusd:
         found.append(f"${receipt.cost_microusd / 1_000_000:.2f}")
     if receipt.kind != "act":
         found.append(f"{receipt.seconds:.1f} s")
@@ -109,6 +113,7 @@ def problems(receipt: Receipt) -> list[str]:
     lines = [receipt.problem] if receipt.problem else []
     lines += [f"breach: {breach}" for breach in receipt.breaches]
     lines += [f"not carried: {item.path} ({item.why})" for item in receipt.refused]
+    lines += [f"steers others: {line}" for line in steering.told(change.path for change in receipt.changed)]
     lines += [f"red: {check.command} exited {check.exit}" for check in receipt.checks if check.newly_red]
     lines += [
         f"cannot run: {check.command} exited {check.exit}, at the base too"

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import msgspec
 
+from relay import confine
 from relay.errors import RelayError
-from relay.host import files, fingerprint, git
+from relay.host import files, fingerprint, git, guarded
 from relay.host.lease import Lease
 from relay.host.repository import Repository
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import boundary
-from relay.terms import Plan, Receipt
+from relay.terms import Plan, Receipt, Start
 
 SEALED = ("receipt.json", "note.md", "reply.json", "document.md", "why.md")
 
@@ -24,7 +25,7 @@ def take(ledger: Ledger, plan: Plan, lease: Lease, *, tree: bool) -> dict[str, s
     To those of the repository come `ledger/PATH`, what the run was promised and what was sealed so far, and the
     run's own refs: an agent that rewrote them would steer its judges, or lose what they point at.
     """
-    found = fingerprint.take(ledger.repo, lease, tree=tree)
+    found = fingerprint.take(ledger.repo, lease, tree=tree, rung=confine.rung(plan)[0])
     folder = ledger.folder(plan.run)
     for path in _record(ledger, plan):
         found[f"ledger/{path.relative_to(folder)}"] = _sha256(path)
@@ -49,14 +50,21 @@ def _sha256(path: Path) -> str:
         return "nothing"
 
 
-def restore(ledger: Ledger, plan: Plan, promised: bytes) -> None:
-    """Put plan.toml back where an agent rewrote it: the run goes on by what it was promised, or not at all."""
+def restore(ledger: Ledger, plan: Plan, start: Start, promised: bytes = b"") -> str:
+    """Put back what an agent rewrote and what would act later: the plan, settings and hooks; say what was put back.
+
+    The run goes on by what it was promised, or not at all.
+    """
     path = ledger.folder(plan.run) / "plan.toml"
     if promised and _sha256(path) != files.sha256(promised):
         files.write(path, promised)
+    folder = ledger.leg(plan.run, start.leg)
+    done = guarded.put_back(ledger.repo, folder, start.fingerprint)
+    said = ", ".join(f"`{name}`" for name in done)
+    return f"put back: {said}; what stood there is in `{folder / guarded.EVIDENCE}`" if done else ""
 
 
-def voided(repo: Repository, receipt: Receipt, late: boundary.Crossed) -> Receipt:
+def voided(repo: Repository, receipt: Receipt, late: boundary.Crossed, restored: str) -> Receipt:
     """Void a leg whose own code crossed the boundary while Relay ran it; its commit is kept as `LEG.void`."""
     name = f"refs/relay/{receipt.run}/{receipt.leg}"
     if receipt.kind == "work":
@@ -69,5 +77,5 @@ def voided(repo: Repository, receipt: Receipt, late: boundary.Crossed) -> Receip
         drift=late.drift,
         verdict="inconclusive" if receipt.kind == "judge" else None,
         status=None,
-        problem="commands that Relay ran on this tree changed what they may not",
+        problem="; ".join(filter(None, ("commands that Relay ran on this tree changed what they may not", restored))),
     )

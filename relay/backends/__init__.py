@@ -10,22 +10,20 @@ if TYPE_CHECKING:
     from relay.backends.base import Backend
 
 BACKENDS: Final = {
+    "anthropic": "relay.backends.anthropic",
+    "claude-code": "relay.backends.claude_code",
+    "codex": "relay.backends.codex",
     "command": "relay.backends.command",
     "human": "relay.backends.human",
+    "openai": "relay.backends.openai",
     "scripted": "relay.backends.scripted",
 }
 """Every backend is a module that keeps the Protocol of `relay.backends.base`; nothing else knows one by name."""
-
-LATER: Final = frozenset({"anthropic", "openai", "claude-code", "codex"})
-"""Names that may stand in a relay.toml already, and that this version cannot run."""
 
 
 def named(name: str) -> "Backend":
     """Return the backend of that name; an unknown one is a `RelayError` that says which ones there are."""
     if name not in BACKENDS:
-        if name in LATER:
-            hint = 'put the program behind backend = "command"'
-            raise RelayError(f"backend `{name}` is not in this version", hint=hint)
         near = get_close_matches(name, BACKENDS, n=1)
         known = ", ".join(f"`{known}`" for known in BACKENDS)
         hint = f"did you mean `{near[0]}`?" if near else f"the backends are {known}"

@@ -14,11 +14,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from relay.backends.base import Sink, Spawned
+from relay.backends.base import Lane, Needs
 from relay.errors import Exit, RelayError
 from relay.host import files, proc
 from relay.host.jail import cell as cells
-from relay.host.jail.cell import Cell
 from relay.terms import Agent, Ask, ClaimedFinding, JudgeReply, Repro, Taken, WorkReply
 
 by_hand = False
@@ -36,7 +35,15 @@ def preflight(agent: Agent, where: Path) -> str:
     return _version(_program(agent, proc.clean_env().get("PATH", "")))
 
 
-def take(ask: Ask, sink: Sink, spawned: Spawned, cell: Cell | None = None) -> Taken:
+def needs(ask: Ask) -> Needs:
+    """Return what the agent's command line names by absolute path, and the folder where its reply goes."""
+    command = ask.agent.command
+    found = [shutil.which(command[0]) or ""] if command else []
+    named = (Path(word) for word in (*found, *command[1:]) if word.startswith("/"))
+    return Needs(readable=tuple(path for path in named if path.exists()), writable=(Path(ask.reply_path).parent,))
+
+
+def take(ask: Ask, lane: Lane) -> Taken:
     """Run the program to its end and read its reply."""
     try:
         program = _program(ask.agent, proc.clean_env(ask.env).get("PATH", ""))
@@ -46,14 +53,14 @@ def take(ask: Ask, sink: Sink, spawned: Spawned, cell: Cell | None = None) -> Ta
         return _unable(ask, f"there is no folder `{ask.folder}` to work in")
     version = _version(program)
     ended = cells.run(
-        cell,
+        lane.cell,
         [program, *ask.agent.command[1:]],
         folder=Path(ask.folder),
         env=ask.env,
         stdin=ask.prompt.encode(errors="replace"),
         limits=ask.limits,
-        sink=sink,
-        spawned=spawned,
+        sink=lane.sink,
+        spawned=lane.spawned,
     )
     return msgspec.structs.replace(_taken(ask, ended), version=version, model=ask.agent.model)
 
@@ -95,7 +102,7 @@ def _read(ask: Ask) -> Taken:
     """Read the reply file of a program that ended well."""
     name = _name(ask.agent)
     try:
-        return Taken(ended_by="reply", reply=files.read(Path(ask.reply_path), LIMIT))
+        return Taken(ended_by="reply", reply=files.handed(Path(ask.reply_path), LIMIT))
     except FileNotFoundError:
         return Taken(ended_by="no-reply", problem=f"`{name}` exited 0 and wrote no reply to `RELAY_REPLY`")
     except RelayError as error:

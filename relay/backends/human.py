@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Final
 
-from relay.backends.base import Sink, Spawned
+from relay.backends.base import Lane, Needs
 from relay.errors import RelayError
 from relay.host import files
-from relay.host.jail.cell import Cell
 from relay.terms import Agent, Ask, Taken
 
 by_hand = True
@@ -20,16 +19,21 @@ def preflight(agent: Agent, where: Path) -> str:
     return ""
 
 
-def take(ask: Ask, sink: Sink, spawned: Spawned, cell: Cell | None = None) -> Taken:
+def needs(ask: Ask) -> Needs:
+    """Return nothing: a person is in no jail."""
+    del ask
+    return Needs()
+
+
+def take(ask: Ask, lane: Lane) -> Taken:
     """Read the reply that a person left at `ask.reply_path`."""
-    del spawned, cell
     try:
-        reply = files.read(Path(ask.reply_path), LIMIT)
+        reply = files.handed(Path(ask.reply_path), LIMIT)
     except FileNotFoundError:
         return Taken(ended_by="no-reply", problem=f"there is no reply at `{ask.reply_path}` yet")
     except RelayError as error:
         return Taken(ended_by="no-reply", problem=error.message)
     except OSError as error:
         return Taken(ended_by="no-reply", problem=f"the reply at `{ask.reply_path}` cannot be read: {error.strerror}")
-    sink(f"read the reply at `{ask.reply_path}` ({len(reply)} bytes)\n".encode(errors="replace"))
+    lane.sink(f"read the reply at `{ask.reply_path}` ({len(reply)} bytes)\n".encode(errors="replace"))
     return Taken(ended_by="reply", reply=reply)

@@ -26,11 +26,10 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from relay.backends.base import Sink, Spawned
+from relay.backends.base import Lane, Needs, Sink
 from relay.errors import Exit, RelayError
 from relay.host import clock, files, proc
 from relay.host.jail import cell as cells
-from relay.host.jail.cell import Cell
 from relay.terms import Agent, Ask, EndedBy, Limits, Struct, Taken
 
 by_hand = False
@@ -66,7 +65,13 @@ def preflight(agent: Agent, where: Path) -> str:
     return _read(agent)[1]
 
 
-def take(ask: Ask, sink: Sink, spawned: Spawned, cell: Cell | None = None) -> Taken:
+def needs(ask: Ask) -> Needs:
+    """Return nothing: Relay itself reads the script."""
+    del ask
+    return Needs()
+
+
+def take(ask: Ask, lane: Lane) -> Taken:
     """Do what the script says for this turn."""
     try:
         script, version = _read(ask.agent)
@@ -77,17 +82,17 @@ def take(ask: Ask, sink: Sink, spawned: Spawned, cell: Cell | None = None) -> Ta
         problem = f"the script `{ask.agent.script}` has no `[[{ask.phase}]]`"
         return Taken(ended_by="setup", problem=problem, version=version)
     turn = turns[min(ask.turn, len(turns)) - 1]
-    taken = _play(turn, ask, sink, spawned, cell) or _end(turn, ask)
+    taken = _play(turn, ask, lane) or _end(turn, ask)
     return msgspec.structs.replace(taken, version=version, model=ask.agent.model)
 
 
-def _play(turn: Turn, ask: Ask, sink: Sink, spawned: Spawned, cell: Cell | None) -> Taken | None:
+def _play(turn: Turn, ask: Ask, lane: Lane) -> Taken | None:
     """Do what a turn does; return how the leg ended if something would not go as written."""
     deadline = clock.monotonic() + ask.limits.seconds
     folder = Path(ask.folder)
     try:
         for done in _change(turn, folder):
-            _tell(sink, done)
+            _tell(lane.sink, done)
     except RelayError as error:
         return Taken(ended_by="crash", problem=error.message)
     except (OSError, ValueError) as error:
@@ -95,13 +100,13 @@ def _play(turn: Turn, ask: Ask, sink: Sink, spawned: Spawned, cell: Cell | None)
     for command in turn.run:
         if not folder.is_dir():
             return Taken(ended_by="crash", problem=f"there is no folder `{folder}` to run `{command}` in")
-        _tell(sink, f"$ {command}")
-        ended = _run(command, ask, deadline, sink, spawned, cell)
+        _tell(lane.sink, f"$ {command}")
+        ended = _run(command, ask, deadline, lane)
         if ended.ended != "exit":
             return Taken(ended_by=ended.ended, problem=f"`{command}` ended by {ended.ended}")
         if ended.code != 0:
             return Taken(ended_by="crash", problem=f"`{command}` exited {ended.code}")
-    return _sleep(turn.sleep, deadline, sink)
+    return _sleep(turn.sleep, deadline, lane.sink)
 
 
 def _change(turn: Turn, folder: Path) -> Iterator[str]:
@@ -138,11 +143,19 @@ def _edit(edit: Edit, path: Path) -> str:
     return f"edited `{edit.path}`"
 
 
-def _run(command: str, ask: Ask, deadline: float, sink: Sink, spawned: Spawned, cell: Cell | None) -> proc.Ended:
+def _run(command: str, ask: Ask, deadline: float, lane: Lane) -> proc.Ended:
     """Run one shell command in the leg's folder, within what is left of the leg's time."""
     left = max(deadline - clock.monotonic(), 0.0)
     limits: Limits = msgspec.structs.replace(ask.limits, seconds=left)
-    return cells.run(cell, command, folder=Path(ask.folder), env=ask.env, limits=limits, sink=sink, spawned=spawned)
+    return cells.run(
+        lane.cell,
+        command,
+        folder=Path(ask.folder),
+        env=ask.env,
+        limits=limits,
+        sink=lane.sink,
+        spawned=lane.spawned,
+    )
 
 
 def _sleep(seconds: float, deadline: float, sink: Sink) -> Taken | None:

@@ -79,7 +79,7 @@ def _line(here: Ledger, run: str, *, held: bool) -> dict[str, object]:
         "leg": chain[-1].leg if chain else None,
         "score": next((receipt.score for receipt in reversed(legs) if receipt.score), None),
         "rounds": chain[-1].round if chain else 1,
-        "cost_microusd": sum(receipt.cost_microusd for receipt in legs),
+        "cost_microusd": sum(receipt.cost_microusd or 0 for receipt in legs),
         "seconds": round(sum(receipt.seconds for receipt in legs), 3),
         "needs": report.needs(step, held=held),
         "next": "" if held else common.next_command(run, step).splitlines()[0],

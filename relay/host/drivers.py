@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 from relay.host import git, proc
 from relay.host.gitenv import Config
@@ -16,10 +17,20 @@ from relay.terms import Struct
 
 
 class Drivers(Struct, frozen=True, kw_only=True):
-    """`off` are the settings that silence every filter and hook; `required` filters change what a commit must hold."""
+    """`off` are the settings that silence every filter and hook; `required` filters change what a commit must hold.
+
+    `content` are the person's settings that decide what of a file is stored, and `shown` the files that they name: a
+    git in a jail sees neither by itself.
+    """
 
     off: Config
     required: frozenset[str]
+    content: Config = ()
+    shown: tuple[Path, ...] = ()
+
+
+_CONTENT: Final = ("autocrlf", "eol", "filemode", "ignorecase", "symlinks", "precomposeunicode", "bigfilethreshold")
+_NAMING: Final = ("excludesfile", "attributesfile")
 
 
 def find(repo: Repository) -> Drivers:
@@ -50,11 +61,11 @@ def _state(path: Path) -> tuple[str, int, int, int]:
 @lru_cache(maxsize=8)
 def _find(repo: Repository, _ran: int, _states: tuple[tuple[str, int, int, int], ...]) -> Drivers:
     """Ask git."""
-    out = git.run(
-        repo, "config", "-z", "--get-regexp", r"^(filter|hook)\.", ok=(0, 1), env={"GIT_DIR": str(repo.common)}
-    )
+    wanted = rf"^((filter|hook)\.|core\.({'|'.join((*_CONTENT, *_NAMING))})$)"
+    out = git.run(repo, "config", "-z", "--get-regexp", wanted, ok=(0, 1), env={"GIT_DIR": str(repo.common)})
     off: dict[str, str] = {"core.sparseCheckout": "false"}  # a leg has all files, or deletes what it cannot see
     required: set[str] = set()
+    core = dict(_ignored_and_attributed())
     for record in out.split(b"\0"):
         key, _, value = record.decode("utf-8", "surrogateescape").partition("\n")
         kind, _, rest = key.partition(".")
@@ -66,4 +77,20 @@ def _find(repo: Repository, _ran: int, _states: tuple[tuple[str, int, int, int],
                 required.add(name)
         elif kind == "hook" and name:
             off[f"hook.{name}.enabled"] = "false"
-    return Drivers(off=tuple(off.items()), required=frozenset(required))
+        elif kind == "core":
+            core[key] = os.path.expanduser(value) if setting in _NAMING else value
+    shown = (Path(os.path.realpath(core[f"core.{name}"])) for name in _NAMING)
+    return Drivers(
+        off=tuple(off.items()),
+        required=frozenset(required),
+        content=tuple(core.items()),
+        shown=tuple(path for path in shown if path.is_file()),
+    )
+
+
+def _ignored_and_attributed() -> Iterator[tuple[str, str]]:
+    """Yield where git looks for a person's own lists where no setting says so."""
+    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path(os.environ.get("HOME") or os.sep) / ".config") / "git"
+    yield from zip(
+        (f"core.{name}" for name in _NAMING), (str(folder / "ignore"), str(folder / "attributes")), strict=True
+    )

@@ -14,6 +14,7 @@ from typing import Final
 
 from relay.errors import RelayError
 from relay.host import drivers, git, names, scan, touched
+from relay.host.jail.rungs import Rung
 from relay.host.lease import Lease
 from relay.host.repository import Repository
 
@@ -25,20 +26,22 @@ _MANY: Final = 1000
 _LONG: Final = 120.0
 
 
-def take(repo: Repository, lease: Lease, tree: bool) -> dict[str, str]:  # noqa: FBT001  the interface of all legs
+def take(  # the interface of all legs
+    repo: Repository, lease: Lease, *, tree: bool, rung: Rung | None = None
+) -> dict[str, str]:
     """Return the state of the repository around a leg; with `tree`, of the leg's own HEAD and files as well.
 
     Names: `refs/...` (all but refs/relay/), `stash`, `config`, `HEAD`, `hooks/...`, `info/...`, `worktree/...` (the
     leg's entry and its `.git`), `worktrees/NAME/...` (the others), `checkout/PATH` (what is dirty, untracked or
     ignored in the user's checkout), and what `own` names.
     """
-    return _around(repo, lease) | (own(repo, lease) if tree else {})
+    return _around(repo, lease) | (own(repo, lease, rung) if tree else {})
 
 
-def own(repo: Repository, lease: Lease) -> dict[str, str]:
+def own(repo: Repository, lease: Lease, rung: Rung | None = None) -> dict[str, str]:
     """Return the state of a leg's own HEAD and files, as `tree/HEAD` and `tree/PATH`."""
     found = {"tree/HEAD": touched.digest(str(lease.git_dir / "HEAD"))}
-    _into(found, "tree", partial(_tree, repo, lease))
+    _into(found, "tree", partial(_tree, repo, lease, rung))
     return found
 
 
@@ -152,8 +155,8 @@ def _record(record: bytes) -> tuple[bytes, str]:
     return kind, os.fsdecode(record[2:])
 
 
-def _tree(repo: Repository, lease: Lease) -> dict[str, str]:
-    with touched.view(repo, lease.path, lease.git_dir) as here:
+def _tree(repo: Repository, lease: Lease, rung: Rung | None) -> dict[str, str]:
+    with touched.view(repo, lease, rung=rung) as here:
         found = {git.label(f"tree/{path}"): kind for path, kind in here.scan.special.items()}
         for path, new in here.changed().items():
             found[git.label(f"tree/{path}")] = f"{'?' if new else 'M'} {touched.digest(f'{lease.path}/{path}')}"

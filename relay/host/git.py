@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from relay.errors import Exit, RelayError
 from relay.host import clock, gitenv, patch, signals
@@ -64,7 +64,7 @@ def _layer() -> Any:  # noqa: ANN401  GitPython is not imported for its types ei
 def call(
     repo: Repository,
     *args: str,
-    stdin: bytes = b"",
+    stdin: bytes | BinaryIO = b"",
     env: Mapping[str, str] | None = None,
     config: Config = (),
     timeout: float = 60,
@@ -89,19 +89,26 @@ def call(
     return answer
 
 
-def _once(args: tuple[str, ...], stdin: bytes, ours: dict[str, str], limit: float) -> Answer:
+def _once(args: tuple[str, ...], stdin: bytes | BinaryIO, ours: dict[str, str], limit: float) -> Answer:
     # GitPython starts from os.environ and can only add, so what must go is removed by env(1): names, never values.
     alien = gitenv.alien(ours)
     remove = ["/usr/bin/env", *(f"--unset={name}" for name in alien)] if alien else []
     # As a process: GitPython's own time limit is a thread that outlives an interruption and finds children by `pgrep`.
     command = [*remove, gitenv.program(), *args]
-    how = {"istream": subprocess.PIPE, "as_process": True, "shell": False, "env": ours, "start_new_session": True}
+    given = isinstance(stdin, bytes)
+    how = {
+        "istream": subprocess.PIPE if given else stdin,
+        "as_process": True,
+        "shell": False,
+        "env": ours,
+        "start_new_session": True,
+    }
     layer, child = _layer(), None
     try:
         with signals.held():
             running = layer.execute(command, **how)
             child = running.proc  # `running` stays named: GitPython ends the process when it goes
-        out, err = child.communicate(stdin, timeout=limit)
+        out, err = child.communicate(stdin if given else None, timeout=limit)
     except BaseException as error:
         with signals.held(), suppress(ProcessLookupError):
             if child is not None:

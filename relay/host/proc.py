@@ -90,7 +90,7 @@ def clean_env(extra: Mapping[str, str] = {}) -> dict[str, str]:
 
 
 def ran() -> int:
-    """Return how many programs this process has run: what was read before the last one may have been changed by it."""
+    """Return how many programs this process has run, but harmless ones: what was read before may have changed since."""
     return _count[0]
 
 
@@ -118,7 +118,7 @@ def run(
     if nonce in {"", os.environ.get("RELAY_NONCE")}:  # an inherited one also marks programs that are not ours to end
         nonce = os.urandom(16).hex()
     program = Program(limits, sink, stdin, nonce, guard)
-    _count[0] += 1
+    _count[0] += guard is None or not guard.harmless
     words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
     how: How = "exit"
     try:

@@ -32,11 +32,13 @@ _LINGER: Final = 0.25
 class Guard(NamedTuple):
     """What somebody adds who confines a program: files that it inherits, and a look at it now and then.
 
-    `look` is given the program's number; what it returns, if anything, is the ending.
+    `look` is given the program's number; what it returns, if anything, is the ending. `harmless` says that it can
+    change nothing that Relay reads twice.
     """
 
     look: Callable[[int], How | None]
     fds: tuple[int, ...] = ()
+    harmless: bool = False
 
 
 @contextmanager

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Final
 
 from relay.errors import Exit, RelayError
-from relay.host import drivers, git, scan
+from relay.host import drivers, git, scan, staging
+from relay.host.jail.rungs import Rung
+from relay.host.lease import Lease
 from relay.host.repository import Repository
 
 PRISTINE: Final = "relay-index"
@@ -37,9 +39,12 @@ class View:
     index: Path
     found: drivers.Drivers
     scan: scan.Scan
+    stage: staging.Stage | None = None
 
     def call(self, *args: str, stdin: bytes = b"") -> git.Answer:
-        """Run git on the folder with the scratch index, no filter and no hook."""
+        """Run git on the folder with the scratch index, no filter and no hook; in a jail where there is a stage."""
+        if self.stage is not None:
+            return self.stage.call(*args, stdin=stdin, timeout=_LONG)
         env = {"GIT_DIR": str(self.repo.common), "GIT_WORK_TREE": str(self.top), "GIT_INDEX_FILE": str(self.index)}
         return git.call(
             self.repo, "-C", str(self.top), *args, stdin=stdin, env=env, config=self.found.off, timeout=_LONG
@@ -51,6 +56,10 @@ class View:
         if answer.code not in ok:
             raise git.failed(answer, args[0])
         return answer.out
+
+    def carry(self, tree: str, parent: str) -> dict[str, str]:
+        """Take a tree that was stored here into the repository, or return what git finds wrong with it, by object."""
+        return self.stage.carry(tree, parent, _LONG) if self.stage is not None else {}
 
     def changed(self) -> dict[str, bool]:
         """Return each path that differs from the index, with whether it is new; an embedded repository ends in `/`."""
@@ -76,11 +85,13 @@ def _holds(folder: str, path: str) -> bool:
 
 
 @contextmanager
-def view(repo: Repository, top: Path, git_dir: Path, commit: str | None = None) -> Iterator[View]:
-    """Look at the worktree `top`, compared with `commit`, or with what was checked out into it.
+def view(repo: Repository, lease: Lease, commit: str | None = None, *, rung: Rung | None = None) -> Iterator[View]:
+    """Look at a worktree, compared with `commit`, or with what was checked out into it.
 
-    `RelayError` when the folder is gone or is a link. What would make git hang is removed first (see `scan.unblock`).
+    Where `rung` holds, git looks at it in a jail. `RelayError` when the folder is gone or is a link. What would make
+    git hang is removed first (see `scan.unblock`).
     """
+    top, git_dir = lease.path, lease.git_dir
     if scan.kind(str(top)) != "a folder":
         raise RelayError(
             f"the worktree `{top}` is gone", hint="relay resume starts the leg afresh", exit_code=Exit.HUMAN
@@ -91,7 +102,9 @@ def view(repo: Repository, top: Path, git_dir: Path, commit: str | None = None) 
     seen = scan.look(top)
     scan.unblock(top, seen)
     with tempfile.TemporaryDirectory(prefix="relay-", ignore_cleanup_errors=True) as folder:
-        here = View(repo, top, Path(folder, "index"), drivers.find(repo), seen)
+        found, scratch = drivers.find(repo), Path(folder)
+        stage = staging.Stage(rung, repo, lease, scratch, found) if rung is not None and rung.holds else None
+        here = View(repo, top, scratch / "index", found, seen, stage)
         with suppress(OSError):
             shutil.copy2(git_dir / PRISTINE, here.index, follow_symlinks=False)  # with its time, which git compares
         if commit and here.call("read-tree", "-m", commit).code:

@@ -15,6 +15,7 @@ from typing import Final
 from relay.errors import Exit, RelayError
 from relay.host import drivers, files, git, names, provision, scan, signals, touched
 from relay.host.jail.cell import Cell
+from relay.host.jail.rungs import Rung
 from relay.host.lease import Lease
 from relay.host.repository import Repository
 from relay.terms import Struct, Worktree
@@ -177,13 +178,14 @@ def prepare(
 
     What it copied or linked is remembered in the worktree's entry, and so is what is ignored afterwards.
     """
-    problem = provision.fit(repo, lease.path, lease.git_dir, settings, log, cell() if settings.setup else None)
-    with touched.view(repo, lease.path, lease.git_dir) as here:
+    within = cell()
+    problem = provision.fit(repo, lease.path, lease.git_dir, settings, log, within)
+    with touched.view(repo, lease, rung=within.rung if within is not None else None) as here:
         provision.remember(lease.git_dir, provision.IGNORED, here.ignored())
     return problem
 
 
-def leftovers(repo: Repository, lease: Lease) -> tuple[str, ...]:
+def leftovers(repo: Repository, lease: Lease, rung: Rung | None = None) -> tuple[str, ...]:
     """Return the ignored files and folders that are neither set-up's nor caches: removal would lose them (row 39).
 
     Paths are labels, for people.
@@ -191,7 +193,7 @@ def leftovers(repo: Repository, lease: Lease) -> tuple[str, ...]:
     before = set(provision.recall(lease.git_dir, provision.IGNORED)) | set(
         provision.recall(lease.git_dir, provision.PUT)
     )
-    with touched.view(repo, lease.path, lease.git_dir) as here:
+    with touched.view(repo, lease, rung=rung) as here:
         return tuple(git.label(path) for path in here.ignored() if path not in before and not names.cache(path))
 
 

@@ -6,7 +6,7 @@ cannot steer its judge. Agents may also stand in the person's own file; where bo
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -14,7 +14,7 @@ from relay.errors import RelayError
 from relay.host import files, git
 from relay.host.repository import Repository
 from relay.record import strict
-from relay.terms import Agent, Budget, Done, Evidence, Jail, Ship, Struct, Tests, Worktree
+from relay.terms import Agent, AgentLine, Budget, Done, Evidence, Jail, Ship, Struct, Tests, Worktree
 
 NAME: Final = "relay.toml"
 PHASES: Final = ("implement", "review", "acceptance")
@@ -33,6 +33,9 @@ VENDORS: Final = {
 """Backend name to the vendor an agent has unless its line says otherwise."""
 
 AGENT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+AMOUNTS: Final = ("max_output", "window", "turns", "tokens", "usd", "idle")
+"""What an agent's line may bound by a number above nought."""
+
 REF: Final = re.compile(r"(?!-)(?!.*(?:\.\.|@\{|//))[^\s\x00-\x20\x7f~^:?*\[\\]+(?<![./])")
 HEX: Final = re.compile(r"[0-9a-f]{7,64}")
 
@@ -74,16 +77,8 @@ class Config(_Common, frozen=True, kw_only=True):
     recovery: tuple[str, ...] = ()
 
 
-class _Line(Struct, frozen=True, kw_only=True):
-    backend: str
+class _Line(AgentLine, frozen=True, kw_only=True):
     vendor: str | None = None
-    model: str | None = None
-    command: tuple[str, ...] = ()
-    reply: Literal["json", "exit"] = "json"
-    script: str | None = None
-    env: tuple[str, ...] = ()
-    api: str | None = None
-    base_url: str | None = None
 
 
 class _Recovery(Struct, frozen=True, kw_only=True):
@@ -111,6 +106,7 @@ def parse(data: bytes, where: str) -> Config:
     strict.inside(where, "tests.paths", file.tests.paths)
     strict.inside(where, "worktree.copy", file.worktree.copy)
     strict.inside(where, "worktree.link", file.worktree.link)
+    strict.variables(where, "worktree.env", file.worktree.env)
     commands: dict[str, tuple[str, ...]] = {
         **{f"checks.{name}": (command,) for name, command in file.checks.items()},
         "recovery.commands": file.recovery.commands,
@@ -167,6 +163,17 @@ def _agent(name: str, line: _Line, where: str) -> Agent:
         text = f"`{path}.backend`: `{line.backend}` is not a backend{near}"
         raise strict.refusal(where, text, f"known backends: {', '.join(VENDORS)}")
     vendor = VENDORS[line.backend] if line.vendor is None else line.vendor.strip().lower()
+    if problem := _unfit(line, vendor, path):
+        raise strict.refusal(where, problem)
+    strict.variables(where, f"{path}.env", line.env)
+    for field in AMOUNTS:
+        strict.amount(where, f"{path}.{field}", getattr(line, field), most=1_000_000_000)
+    fields = {field: getattr(line, field) for field in _Line.__struct_fields__}
+    return Agent(**{**fields, "name": name, "vendor": vendor})
+
+
+def _unfit(line: _Line, vendor: str, path: str) -> str:
+    """Say what an agent's backend cannot use."""
     problem = ""
     if not vendor:
         problem = f"`{path}.vendor` is empty"
@@ -180,10 +187,7 @@ def _agent(name: str, line: _Line, where: str) -> Agent:
         problem = f'`{path}.reply`: only a command can answer by its exit, `{line.backend}` needs reply = "json"'
     elif any("\0" in word for word in line.command):
         problem = f"`{path}.command` has a NUL character"
-    if problem:
-        raise strict.refusal(where, problem)
-    fields = {field: getattr(line, field) for field in _Line.__struct_fields__}
-    return Agent(**{**fields, "name": name, "vendor": vendor})
+    return problem
 
 
 def _checkout(repo: Repository) -> bytes | None:

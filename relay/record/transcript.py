@@ -6,7 +6,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+import msgspec
+
 from relay.host import clock, redact
+from relay.terms import Told
 
 HEAD: Final = 4 << 20
 """Bytes kept from the beginning; an agent that floods its output must not fill the disk."""
@@ -16,15 +19,15 @@ TAIL: Final = 1 << 20
 
 
 class Transcript:
-    """Writes each piece of output as a line with its time; past `HEAD` bytes only the last `TAIL` are kept."""
+    """Writes what is told and put out as lines with their time; past `HEAD` bytes only the last `TAIL` are kept."""
 
     def __init__(self, path: Path, redactor: redact.Redactor) -> None:
         self._path = path
-        self._stream = redact.Stream(redactor)
+        self._redactor, self._stream = redactor, redact.Stream(redactor)
         self._written = 0
         self._dropped = 0
         self._kept = 0
-        self._tail: deque[bytes] = deque()
+        self._tail: deque[str] = deque()
 
     def __enter__(self) -> Self:
         self._file = self._path.open("a", encoding="utf-8")
@@ -36,33 +39,44 @@ class Transcript:
     ) -> None:
         self._put(self._stream.end())
         if self._dropped:
-            self._line({"type": "gap", "dropped": self._dropped})
-        for piece in self._tail:
-            self._line(self._said(piece))
+            self._line(self._said({"type": "gap", "dropped": self._dropped}))
+        for line in self._tail:
+            self._line(line)
         self._file.close()
 
     def write(self, piece: bytes) -> None:
         """Append one piece of output without the secrets in it; what may begin one waits for the rest."""
         self._put(self._stream.feed(piece))
 
+    def tell(self, told: Told) -> None:
+        """Append one thing that happened, without the secrets in it."""
+        fields = msgspec.to_builtins(told)
+        kept = {name: value for name, value in fields.items() if name == "type" or value not in ("", None, 0, True)}
+        line = json.dumps({"type": told.type, "at": clock.stamp(), **kept}, ensure_ascii=False)
+        self._keep(self._redactor.text(line))
+
     def _put(self, piece: bytes) -> None:
-        if not piece:
-            return
+        if piece:
+            self._keep(self._said({"type": "output", "at": clock.stamp(), "text": piece.decode("utf-8", "replace")}))
+
+    def _keep(self, line: str) -> None:
+        """Write a line; past `HEAD` bytes the last ones wait, as no one knows yet which those are."""
+        size = len(line)
         if self._written < HEAD:
-            self._written += len(piece)
-            self._line(self._said(piece))
+            self._written += size
+            self._line(line)
             self._file.flush()
             return
-        self._tail.append(piece)
-        self._kept += len(piece)
+        self._tail.append(line)
+        self._kept += size
         while self._kept > TAIL and len(self._tail) > 1:
             gone = len(self._tail.popleft())
             self._kept -= gone
             self._dropped += gone
 
     @staticmethod
-    def _said(piece: bytes) -> dict[str, object]:
-        return {"type": "output", "at": clock.stamp(), "text": piece.decode("utf-8", "replace")}
+    def _said(value: dict[str, object]) -> str:
+        return json.dumps(value, ensure_ascii=False)
 
-    def _line(self, value: dict[str, object]) -> None:
-        self._file.write(json.dumps(value, ensure_ascii=False) + "\n")
+    def _line(self, line: str) -> None:
+        self._file.write(line + "\n")

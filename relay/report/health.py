@@ -27,7 +27,7 @@ LITTLE: Final = 2 << 30
 TOO_LITTLE: Final = 200 << 20
 """Bytes of free disk below which a run is sure to fail."""
 
-JAIL: Final = "no jail: boundaries are watched, not enforced; a breach voids the leg, but nothing prevents it"
+JAIL: Final = "boundaries are watched, not enforced; a breach voids the leg, but nothing prevents it"
 
 Level = Literal["ok", "warn", "FAIL"]
 
@@ -198,9 +198,10 @@ def _jail(settings: Config) -> Iterator[Look]:
     try:
         rung, said = jail.choose("required" if mode == "auto" else mode)
     except RelayError as error:
-        yield fail(error.message, error.hint) if mode == "required" else warn(JAIL, error.hint)
+        text = f"{error.message}: {JAIL}" if mode == "auto" else error.message
+        yield fail(text, error.hint) if mode == "required" else warn(text, error.hint)
         return
-    if mode == "auto" or rung.name == "off":
-        yield warn(JAIL, 'to have one, write mode = "required" under [jail]' + "; it holds here" * rung.holds)
+    if rung.name == "off":
+        yield warn(f"no jail: {JAIL}", 'take mode = "off" out of [jail] in relay.toml')
     else:
         yield ok(said)

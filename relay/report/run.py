@@ -8,7 +8,7 @@ from relay.errors import RelayError
 from relay.host import lock, pids
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
-from relay.rules import history
+from relay.rules import history, steering
 from relay.rules import plan as rules
 from relay.terms import CriterionResult, Finding, JudgeReply, Plan, Receipt, Struct
 
@@ -43,7 +43,7 @@ class Open(Struct, frozen=True, kw_only=True):
 
 
 class Glance(Struct, frozen=True, kw_only=True):
-    """Everything that `relay show RUN` says; `step` is what comes next."""
+    """Everything that `relay show RUN` says; `step` is what comes next, `steers` what its workers touched, by why."""
 
     plan: Plan
     chain: tuple[Receipt, ...]
@@ -57,6 +57,7 @@ class Glance(Struct, frozen=True, kw_only=True):
     judged_by: str
     criteria: tuple[Standing, ...]
     findings: tuple[Open, ...]
+    steers: dict[str, list[str]]
 
 
 def glance(ledger: Ledger, run: str) -> Glance:
@@ -80,6 +81,7 @@ def glance(ledger: Ledger, run: str) -> Glance:
         judged_by=judged.leg if judged is not None else "",
         criteria=_standings(plan, judged),
         findings=_open(ledger, chain),
+        steers=steering.steering(change.path for sealed in chain if sealed.kind == "work" for change in sealed.changed),
     )
 
 
@@ -100,9 +102,9 @@ def needs(step: rules.Next, *, held: bool) -> str:
             return ""
 
 
-def dollars(microusd: int) -> str:
-    """Write an amount as people read it."""
-    return f"${microusd / 1_000_000:.2f}"
+def dollars(microusd: int | None) -> str:
+    """Write an amount as people read it; what nobody knows is no nought."""
+    return "cost unknown" if microusd is None else f"${microusd / 1_000_000:.2f}"
 
 
 def duration(seconds: float) -> str:
@@ -129,7 +131,7 @@ def _row(receipt: Receipt) -> Row:
         changed=f"{len(receipt.changed)} +{added} -{removed}" if receipt.changed else "",
         findings=f"{len(receipt.findings)}, {blocking} block" if receipt.findings else "",
         score=receipt.score or "",
-        cost=dollars(receipt.cost_microusd) if receipt.cost_microusd else "",
+        cost="" if receipt.cost_microusd == 0 else dollars(receipt.cost_microusd),
         seconds=f"{receipt.seconds:.1f}",
     )
 

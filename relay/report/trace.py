@@ -8,7 +8,7 @@ from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.report import leg as legs
 from relay.report import run as runs
-from relay.rules import history
+from relay.rules import history, steering
 from relay.rules import plan as rules
 from relay.terms import Plan, Receipt
 
@@ -69,6 +69,7 @@ def _leg(plan: Plan, sealed: Receipt) -> Iterator[str]:
         yield f"    changed {_changed(sealed)}: now at {sealed.head[:SHORT]}"
     elif sealed.kind == "work":
         yield "    changed nothing"
+    yield from (f"    steers others: {line}" for line in steering.told(change.path for change in sealed.changed))
     yield from (f"    not carried: {item.path} ({item.why})" for item in sealed.refused)
     yield from (f"    Relay ran {legs.checked(sealed, index)}" for index in range(len(sealed.checks)))
     yield from (f"    criterion {legs.criterion(sealed, index)}" for index in range(len(sealed.criteria)))
@@ -135,4 +136,4 @@ def _ended(plan: Plan, chain: Sequence[Receipt]) -> Iterator[str]:
 
 def _cost(sealed: Receipt) -> str:
     """Say what a leg cost, where it cost anything."""
-    return f", {runs.dollars(sealed.cost_microusd)}" if sealed.cost_microusd else ""
+    return "" if sealed.cost_microusd == 0 else f", {runs.dollars(sealed.cost_microusd)}"

@@ -214,6 +214,6 @@ def extended(receipts: Sequence[Receipt], what: str) -> float:
 
 
 def spent(receipts: Sequence[Receipt]) -> tuple[int, float]:
-    """Return what all legs cost: micro-dollars and minutes."""
+    """Return what all legs cost: micro-dollars, as far as they are known, and minutes."""
     legs = [receipt for receipt in receipts if receipt.kind != "act"]
-    return sum(leg.cost_microusd for leg in legs), sum(leg.seconds for leg in legs) / 60
+    return sum(leg.cost_microusd or 0 for leg in legs), sum(leg.seconds for leg in legs) / 60

@@ -3,7 +3,7 @@
 A struct is data: it knows no file, no clock and no git. Unknown fields are refused when one is read from disk.
 """
 
-from relay.terms.asks import Ask, Limits, Taken
+from relay.terms.asks import Ask, Limits, Taken, Told
 from relay.terms.claims import (
     Claim,
     ClaimedCriterion,
@@ -17,7 +17,7 @@ from relay.terms.claims import (
     WorkReply,
 )
 from relay.terms.facts import Change, Check, CriterionResult, Finding, Pins, Process, Receipt, Refused, Start, Usage
-from relay.terms.plan import Agent, Budget, Criterion, Jail, Must, Phase, Plan, Ship, Spec, Tests, Worktree
+from relay.terms.plan import Agent, AgentLine, Budget, Criterion, Jail, Must, Phase, Plan, Ship, Spec, Tests, Worktree
 from relay.terms.words import (
     SCHEMA,
     Act,
@@ -38,6 +38,7 @@ __all__ = [
     "SCHEMA",
     "Act",
     "Agent",
+    "AgentLine",
     "Ask",
     "Boundary",
     "Budget",
@@ -78,6 +79,7 @@ __all__ = [
     "Struct",
     "Taken",
     "Tests",
+    "Told",
     "Usage",
     "Verdict",
     "WorkReply",

@@ -1,23 +1,32 @@
 """What a leg is asked, and how it ended."""
 
+from typing import Any, Literal
+
 from relay.terms.facts import Usage
 from relay.terms.plan import Agent
 from relay.terms.words import Boundary, EndedBy, Kind, Struct
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What a program may use: seconds of wall clock, seconds without output, bytes of output kept and in all."""
+    """What a program may use: seconds of wall clock, seconds without output, bytes of output kept and in all.
+
+    What only an agent with a model uses: turns, tokens in and out, millionths of a dollar.
+    """
 
     seconds: float
     idle: float | None = None
     keep: int = 1 << 20
     output: int | None = None
+    turns: int | None = None
+    tokens: int | None = None
+    microusd: int | None = None
 
 
 class Ask(Struct, frozen=True, kw_only=True):
     """What a backend is given: a prompt, a folder, limits, and where the reply goes. It sees nothing else.
 
-    `turn` counts, from 1, the legs of this phase that ended by a reply, this one included.
+    `turn` counts, from 1, the legs of this phase that ended by a reply, this one included. `schema` is the JSON schema
+    of the reply. `context` is the share of its model's window after which a worker hands over.
     """
 
     run: str
@@ -34,10 +43,33 @@ class Ask(Struct, frozen=True, kw_only=True):
     limits: Limits
     agent: Agent
     env: dict[str, str] = {}
+    schema: dict[str, Any] = {}
+    context: float = 0.6
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """One thing that happened in a leg, as every backend tells it: a line of its transcript, and of the live view.
+
+    `text`: what the agent said, `thought` what it thought; `call`: it calls `tool` with `text` as arguments, `result`:
+    what came of the call with that `id`; `usage`: what the leg used so far; `wait`: Relay waits, `text` says for what;
+    `line`: a line of a program's own output, as it stands.
+    """
+
+    type: Literal["text", "thought", "call", "result", "usage", "wait", "line"]
+    turn: int = 0
+    text: str = ""
+    tool: str = ""
+    id: str = ""
+    ok: bool = True
+    usage: Usage | None = None
+    cost_microusd: int | None = None
 
 
 class Taken(Struct, frozen=True, kw_only=True):
-    """How a backend's leg ended; `reply` is the raw text, which only `record/reply.py` turns into claims."""
+    """How a backend's leg ended; `reply` is the raw text, which only `record/reply.py` turns into claims.
+
+    A cost of None is one that nobody knows. `billing` says who was billed, as far as the backend can tell.
+    """
 
     ended_by: EndedBy
     reply: bytes | None = None
@@ -46,6 +78,6 @@ class Taken(Struct, frozen=True, kw_only=True):
     version: str | None = None
     session: str | None = None
     usage: Usage = Usage()
-    cost_microusd: int = 0
+    cost_microusd: int | None = 0
     billing: str | None = None
     until: str | None = None

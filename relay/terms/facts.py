@@ -89,7 +89,8 @@ class Receipt(Struct, frozen=True, kw_only=True):
     """Relay's sealed record of a leg or an act: facts and hashes, no prose of an agent.
 
     `start` is the commit the leg started from, `base` the run's base at that time, `head` the commit that stands
-    afterwards. Times are UTC; `started` and `ended` bound the leg, `seconds` is measured on a monotonic clock.
+    afterwards. Times are UTC; `started` and `ended` bound the leg, `seconds` is measured on a monotonic clock. A cost
+    of None is one that nobody knows.
     """
 
     schema: int
@@ -133,7 +134,7 @@ class Receipt(Struct, frozen=True, kw_only=True):
     withheld: tuple[str, ...] = ()
     notes_read: tuple[str, ...] = ()
     usage: Usage = Usage()
-    cost_microusd: int = 0
+    cost_microusd: int | None = 0
     billing: str | None = None
     ended_by: EndedBy | None = None
     problem: str | None = None

@@ -55,19 +55,39 @@ class Spec(Struct, frozen=True, kw_only=True):
     may_change_tests: bool = False
 
 
-class Agent(Struct, frozen=True, kw_only=True):
-    """A named line in relay.toml: who can take a leg. `vendor` decides whether two agents are independent."""
+class AgentLine(Struct, frozen=True, kw_only=True):
+    """What a person writes of an agent, beside its vendor.
 
-    name: str
+    `key` names the variable of the environment that holds the API key, `window` the model's context in tokens where
+    Relay does not know it. `turns`, `tokens` and `usd` bound one leg; `idle` is in minutes. `billing` says who pays:
+    `api` by a key, `subscription` by a login. `settings = "user"` lets a program read the person's own settings.
+    """
+
     backend: str
-    vendor: str
     model: str | None = None
     command: tuple[str, ...] = ()
     reply: Literal["json", "exit"] = "json"
     script: str | None = None
     env: tuple[str, ...] = ()
-    api: str | None = None
+    api: Literal["responses", "chat"] | None = None
     base_url: str | None = None
+    key: str | None = None
+    effort: str | None = None
+    max_output: int | None = None
+    window: int | None = None
+    turns: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    idle: float | None = None
+    billing: Literal["api", "subscription"] | None = None
+    settings: Literal["none", "user"] = "none"
+
+
+class Agent(AgentLine, frozen=True, kw_only=True):
+    """A named line in relay.toml: who can take a leg. `vendor` decides whether two agents are independent."""
+
+    name: str
+    vendor: str
 
 
 class Phase(Struct, frozen=True, kw_only=True):
@@ -99,11 +119,15 @@ class Tests(Struct, frozen=True, kw_only=True):
 
 
 class Worktree(Struct, frozen=True, kw_only=True):
-    """How a fresh worktree is made fit to work in; the time limit covers each set-up command."""
+    """How a fresh worktree is made fit to work in; the time limit covers each set-up command.
+
+    `env` names variables for all that Relay itself runs there: set-up, recovery, checks, criteria, repros.
+    """
 
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
     minutes: float = 10
     submodules: bool = False
     lfs: bool = False

@@ -11,6 +11,7 @@ import pytest
 from relay.backends import BACKENDS, command, named
 from relay.errors import Exit, RelayError
 from relay.terms import Agent, Ask, JudgeReply, Kind, Limits, Process, Taken, WorkReply
+from tests.backends.lanes import lane
 
 SAFE = Limits(seconds=60)
 NONCE = secrets.token_hex(16)
@@ -53,7 +54,7 @@ def ask(root: Path, who: Agent, kind: Kind, limits: Limits = SAFE) -> Ask:
 
 
 def take(asked: Ask) -> Taken:
-    return command.take(asked, lambda _: None, lambda _: None)
+    return command.take(asked, lane())
 
 
 def judged(taken: Taken) -> JudgeReply:
@@ -80,7 +81,7 @@ def test_a_program_gets_the_prompt_on_stdin_and_works_in_the_folder_of_the_leg(t
     seen: list[bytes] = []
     spawned: list[Process] = []
     asked = ask(tmp_path, agent(tool), "work")
-    taken = command.take(asked, seen.append, spawned.append)
+    taken = command.take(asked, lane(sink=seen.append, spawned=spawned.append))
     assert (taken.ended_by, taken.reply) == ("reply", b'{"status": "done"}')
     assert (tmp_path / "leg/prompt.txt").read_text() == "make it so, naïvely"
     assert b"".join(seen) == b"working\n"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from relay.backends import human
 from relay.terms import Agent, Ask, Limits, Taken
+from tests.backends.lanes import lane
 
 PERSON = Agent(name="me", backend="human", vendor="human")
 
@@ -27,7 +28,7 @@ def ask(reply: Path) -> Ask:
 
 
 def take(reply: Path) -> Taken:
-    return human.take(ask(reply), lambda _: None, lambda _: None)
+    return human.take(ask(reply), lane())
 
 
 def test_a_person_takes_a_leg_by_hand_and_needs_nothing_installed(tmp_path: Path) -> None:

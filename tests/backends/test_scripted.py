@@ -9,6 +9,7 @@ import pytest
 from relay.backends import scripted
 from relay.errors import Exit, RelayError
 from relay.terms import Agent, Ask, Kind, Limits, Taken
+from tests.backends.lanes import lane
 
 
 def agent(root: Path, script: str) -> Agent:
@@ -37,7 +38,7 @@ def play(root: Path, script: str, *, turn: int = 1, kind: Kind = "work", seconds
         agent=agent(root, script),
         env={"RELAY_LEG": "01-implement"},
     )
-    return scripted.take(asked, lambda _: None, lambda _: None)
+    return scripted.take(asked, lane())
 
 
 def reply(taken: Taken) -> object:
@@ -79,7 +80,7 @@ def test_what_was_done_can_be_read_in_the_transcript(tmp_path: Path) -> None:
         limits=Limits(seconds=60),
         agent=who,
     )
-    scripted.take(asked, seen.append, lambda _: None)
+    scripted.take(asked, lane(sink=seen.append))
     assert b"".join(seen) == b"wrote `a` (1 bytes)\n$ echo hello\nhello\n"
 
 

@@ -17,6 +17,7 @@ from relay.commands import demo
 from relay.errors import Exit, RelayError
 from relay.record import config, reply, spec
 from relay.terms import Agent, Ask, JudgeReply, Kind, Limits, WorkReply
+from tests.backends.lanes import lane
 from tests.world import CHECKOUT, SAFETY
 
 DATA = CHECKOUT / "relay" / "demo"
@@ -50,7 +51,7 @@ def play(folder: Path, agent: str, phase: str, turn: int) -> WorkReply | JudgeRe
         limits=Limits(seconds=SAFETY),
         agent=Agent(name=agent, backend="scripted", vendor=agent, script=str(DATA / f"{agent}.toml")),
     )
-    taken = scripted.take(asked, lambda _: None, lambda _: None)
+    taken = scripted.take(asked, lane())
     assert (taken.ended_by, taken.problem) == ("reply", None)
     said, problem = reply.decode(taken.reply, kind, asked.nonce)
     assert said is not None, problem

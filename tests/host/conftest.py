@@ -5,7 +5,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from relay.host.jail import Rung, choose
 from tests.world import SAFETY
+
+
+@pytest.fixture(params=["in the open", "in a jail"])
+def rung(request: pytest.FixtureRequest) -> Rung:
+    """Return what confines git on an agent's tree: nothing, then a jail; that is skipped aloud where none holds."""
+    found, said = choose("off" if request.param == "in the open" else "auto")
+    if request.param != "in the open" and not found.holds:
+        pytest.skip(said)
+    return found
 
 
 @pytest.fixture

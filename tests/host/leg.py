@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relay.host import git, repository, snapshot, worktree
+from relay.host.jail import Rung
 from relay.host.lease import Lease
 from relay.host.repository import Repository
 from relay.host.snapshot import Snapshot
@@ -21,6 +22,7 @@ class Leg:
     lease: Lease
     start: str
     before: dict[str, str]
+    rung: Rung
 
     @property
     def top(self) -> Path:
@@ -36,17 +38,17 @@ class Leg:
         return self.project.git("-C", str(self.top), *args)
 
     def take(self) -> Snapshot:
-        return snapshot.take(self.repo, self.lease, self.start, "the work", self.before, git.NOBODY)
+        return snapshot.take(self.repo, self.lease, self.start, "the work", self.before, git.NOBODY, self.rung)
 
     def changed(self, made: Snapshot) -> set[str]:
         return {change.path for change in git.numstat(self.repo, self.start, made.commit)}
 
 
-def begin(project: World) -> Leg:
+def begin(project: World, rung: Rung) -> Leg:
     repo = repository.discover(project.root)
     start = project.git("rev-parse", "HEAD")
     lease = worktree.lease(repo, project.folder / "trees/01", start, "run=x")
-    return Leg(project, repo, lease, start, snapshot.baseline(repo, lease))
+    return Leg(project, repo, lease, start, snapshot.baseline(repo, lease, rung), rung)
 
 
 def why(made: Snapshot) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from relay.host import fingerprint, git, repository, worktree
+from relay.host.jail import Rung
 from relay.host.lease import Lease
 from relay.host.repository import Repository
 from tests.world import World
@@ -23,6 +24,7 @@ class Leg:
     repo: Repository
     lease: Lease
     before: dict[str, str]
+    rung: Rung
 
     @property
     def root(self) -> Path:
@@ -32,12 +34,12 @@ class Leg:
         return self.project.git("-C", str(self.lease.path), *args)
 
     def differs(self) -> set[str]:
-        after = fingerprint.take(self.repo, self.lease, tree=True)
+        after = fingerprint.take(self.repo, self.lease, tree=True, rung=self.rung)
         return {name for name in self.before | after if self.before.get(name) != after.get(name)}
 
 
 @pytest.fixture
-def leg(tmp_path: Path) -> Leg:
+def leg(tmp_path: Path, rung: Rung) -> Leg:
     project = World(tmp_path, {"a.py": "a = 1\n", "sub/b.py": "b\n", ".gitignore": ".env\n*.log\nnode_modules/\n"})
     project.git("tag", "v1")
     project.git("worktree", "add", "-q", "--detach", str(tmp_path / "side"))
@@ -46,7 +48,7 @@ def leg(tmp_path: Path) -> Leg:
     project.write({"sub/b.py": "dirty\n"})
     repo = repository.discover(project.root)
     lease = worktree.lease(repo, tmp_path / "trees/01", project.git("rev-parse", "HEAD"), "run=x")
-    return Leg(project, repo, lease, fingerprint.take(repo, lease, tree=True))
+    return Leg(project, repo, lease, fingerprint.take(repo, lease, tree=True, rung=rung), rung)
 
 
 def test_two_looks_at_the_same_are_the_same_and_fit_into_json(leg: Leg) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from relay.errors import RelayError
 from relay.host import git, refusal, snapshot
+from relay.host.jail import Rung
 from tests.host.leg import FILES, Leg, begin, program, why
 from tests.world import SAFETY, World
 
@@ -20,8 +21,8 @@ def project(tmp_path: Path) -> World:
 
 
 @pytest.fixture
-def leg(project: World) -> Leg:
-    return begin(project)
+def leg(project: World, rung: Rung) -> Leg:
+    return begin(project, rung)
 
 
 def test_an_embedded_repository_is_named_and_nothing_in_it_runs(leg: Leg) -> None:
@@ -42,34 +43,35 @@ def test_an_embedded_repository_is_named_and_nothing_in_it_runs(leg: Leg) -> Non
     assert not marker.exists()
 
 
-def _with_submodule(project: World) -> Leg:
+def _with_submodule(project: World, rung: Rung) -> Leg:
     """Give the project a submodule at vendor/lib, and return a leg whose set-up did not fill it."""
     library = World(project.folder / "library", {"lib.txt": "lib\n"})
     project.git("config", "--global", "protocol.file.allow", "always")
     project.git("submodule", "--quiet", "add", str(library.root), "vendor/lib")
     project.git("commit", "-qm", "a submodule")
-    return begin(project)
+    return begin(project, rung)
 
 
 @pytest.mark.parametrize("filled", [False, True])
 def test_what_is_left_in_the_folder_of_a_submodule_is_named_since_no_commit_holds_it(
     project: World,
+    rung: Rung,
     filled: bool,  # noqa: FBT001 - a case
 ) -> None:
-    leg = _with_submodule(project)
+    leg = _with_submodule(project, rung)
     if filled:
         leg.git("submodule", "--quiet", "update", "--init")
-        leg.before = snapshot.baseline(leg.repo, leg.lease)
+        leg.before = snapshot.baseline(leg.repo, leg.lease, leg.rung)
     leg.write("vendor/lib/__pycache__/x.pyc")
     assert why(leg.take()) == {}
     leg.write("vendor/lib/new.py")
     assert why(leg.take()) == {"vendor/lib": "changed inside the submodule"}
 
 
-def test_a_submodule_that_was_moved_on_is_named(project: World) -> None:
-    leg = _with_submodule(project)
+def test_a_submodule_that_was_moved_on_is_named(project: World, rung: Rung) -> None:
+    leg = _with_submodule(project, rung)
     leg.git("submodule", "--quiet", "update", "--init")
-    leg.before = snapshot.baseline(leg.repo, leg.lease)
+    leg.before = snapshot.baseline(leg.repo, leg.lease, leg.rung)
     leg.write("new.py")
     assert leg.take().refused == ()
     leg.write("vendor/lib/lib.txt", "changed\n")
@@ -166,9 +168,9 @@ def test_a_file_that_is_too_large_is_named(leg: Leg) -> None:
     assert leg.changed(made) == {"fits.bin"}
 
 
-def test_new_secrets_are_named_and_tracked_ones_are_the_projects_business(project: World) -> None:
+def test_new_secrets_are_named_and_tracked_ones_are_the_projects_business(project: World, rung: Rung) -> None:
     project.commit({".env.ci": "A=1\n"})
-    leg = begin(project)
+    leg = begin(project, rung)
     leg.write(".env.ci", "A=2\n")
     for name in (".env", "sub/.env.local", "server.PEM", "keys/id_rsa", ".netrc", ".env.example", "environment.py"):
         leg.write(name)
@@ -178,9 +180,9 @@ def test_new_secrets_are_named_and_tracked_ones_are_the_projects_business(projec
     assert leg.changed(made) == {".env.ci", ".env.example", "environment.py"}
 
 
-def test_installed_packages_that_are_not_ignored_are_named_once(project: World) -> None:
+def test_installed_packages_that_are_not_ignored_are_named_once(project: World, rung: Rung) -> None:
     project.commit({"web/node_modules/vendored/x.js": "x\n"})
-    leg = begin(project)
+    leg = begin(project, rung)
     for name in (
         "node_modules/x/index.js",
         "node_modules/y/index.js",
@@ -193,11 +195,11 @@ def test_installed_packages_that_are_not_ignored_are_named_once(project: World) 
     assert leg.changed(made) == {"web/node_modules/more.js"}
 
 
-def test_source_that_is_ignored_is_named_and_what_was_ignored_before_is_not(project: World) -> None:
+def test_source_that_is_ignored_is_named_and_what_was_ignored_before_is_not(project: World, rung: Rung) -> None:
     project.commit({".gitignore": "generated/\n*.log\n__pycache__/\n"})
-    leg = begin(project)
+    leg = begin(project, rung)
     leg.write("generated/old.py")
-    leg.before = snapshot.baseline(leg.repo, leg.lease)
+    leg.before = snapshot.baseline(leg.repo, leg.lease, leg.rung)
     leg.write(".gitignore", "generated/\n*.log\n__pycache__/\nsecretly/\nhidden.py\n*.dat\nempty/\n")
     for name in (
         "secretly/deep/x.py",
@@ -237,12 +239,12 @@ def test_text_about_conflict_markers_is_no_conflict(leg: Leg) -> None:
     assert leg.changed(made) == {"docs/merging.md"}
 
 
-def test_a_file_that_needs_a_required_filter_is_named(project: World) -> None:
+def test_a_file_that_needs_a_required_filter_is_named(project: World, rung: Rung) -> None:
     project.git("config", "--global", "filter.lfs.clean", "git-lfs clean -- %f")
     project.git("config", "--global", "filter.lfs.required", "true")
     project.git("config", "--global", "filter.tidy.clean", "tidy")
     project.commit({".gitattributes": "*.psd filter=lfs\n*.nb filter=tidy\n"})
-    leg = begin(project)
+    leg = begin(project, rung)
     leg.write("art.psd")
     leg.write("notes.nb")
     made = leg.take()

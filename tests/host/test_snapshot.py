@@ -9,6 +9,7 @@ import pytest
 
 from relay.errors import RelayError
 from relay.host import git, worktree
+from relay.host.jail import Rung
 from relay.host.snapshot import Snapshot
 from tests.host.leg import FILES, Leg, begin, program, why
 from tests.world import World
@@ -20,8 +21,8 @@ def project(tmp_path: Path) -> World:
 
 
 @pytest.fixture
-def leg(project: World) -> Leg:
-    return begin(project)
+def leg(project: World, rung: Rung) -> Leg:
+    return begin(project, rung)
 
 
 def test_all_of_the_work_is_in_the_commit_and_the_checkout_is_untouched(leg: Leg) -> None:
@@ -173,7 +174,7 @@ def test_a_worktree_that_is_gone_is_an_error_and_not_a_deletion_of_everything(le
 # --- planted programs ---------------------------------------------------------------------------------------------
 
 
-def test_hooks_filters_and_monitors_that_an_agent_plants_never_run(project: World) -> None:
+def test_hooks_filters_and_monitors_that_an_agent_plants_never_run(project: World, rung: Rung) -> None:
     marker = project.folder / "ran"
     project.git("config", "core.hooksPath", ".husky")
     for name in ("filter.local.clean", "filter.local.smudge", "filter.local.process", "diff.local.textconv"):
@@ -183,7 +184,7 @@ def test_hooks_filters_and_monitors_that_an_agent_plants_never_run(project: Worl
     project.git("config", "--global", "filter.odd=name.clean", "./tool")
     project.git("config", "--global", "hook.planted.command", "./tool")
     project.git("config", "--global", "hook.planted.event", "post-index-change")
-    leg = begin(project)
+    leg = begin(project, rung)
     leg.git("config", "core.fsmonitor", "./tool")
     program(leg.top / "tool", marker)
     for hook in ("pre-commit", "post-index-change", "reference-transaction", "post-checkout", "post-commit"):
@@ -199,10 +200,10 @@ def test_hooks_filters_and_monitors_that_an_agent_plants_never_run(project: Worl
     assert leg.changed(made) >= {"a.py", "docs/c.md", "x.txt", "tool", ".gitattributes", ".husky/pre-commit"}
 
 
-def test_a_planted_program_does_run_under_plain_git(project: World) -> None:
+def test_a_planted_program_does_run_under_plain_git(project: World, rung: Rung) -> None:
     marker = project.folder / "ran"
     project.git("config", "filter.local.clean", "./tool")
-    leg = begin(project)
+    leg = begin(project, rung)
     program(leg.top / "tool", marker)
     leg.write(".gitattributes", "*.py filter=local\n")
     leg.write("a.py", "changed = 1\n")
@@ -244,10 +245,10 @@ def test_a_name_that_git_refuses_costs_only_itself(leg: Leg) -> None:
     assert leg.changed(made) == {"one.py", "two.py", "three.py"}
 
 
-def test_what_was_dirty_from_the_start_is_not_the_agents_change(project: World) -> None:
+def test_what_was_dirty_from_the_start_is_not_the_agents_change(project: World, rung: Rung) -> None:
     project.commit({"win.txt": b"a\r\nb\r\n", "other.txt": b"a\r\n"})
     project.commit({".gitattributes": "*.txt text\n"})
-    leg = begin(project)
+    leg = begin(project, rung)
     assert set(leg.before) == {"win.txt", "other.txt"}
     leg.write("new.py")
     made = leg.take()
@@ -256,11 +257,11 @@ def test_what_was_dirty_from_the_start_is_not_the_agents_change(project: World) 
     assert leg.changed(leg.take()) == {"new.py", "other.txt"}
 
 
-def test_the_users_own_ignore_file_counts(project: World) -> None:
+def test_the_users_own_ignore_file_counts(project: World, rung: Rung) -> None:
     ignore = Path(os.environ["XDG_CONFIG_HOME"]) / "git/ignore"
     ignore.parent.mkdir(parents=True)
     ignore.write_text(".idea/\n")
-    leg = begin(project)
+    leg = begin(project, rung)
     leg.write(".idea/workspace.xml")
     leg.write("new.py")
     assert leg.changed(leg.take()) == {"new.py"}
@@ -271,3 +272,23 @@ def test_many_files_are_one_commit(leg: Leg) -> None:
         leg.write(f"many/{number}.py")
     made = leg.take()
     assert len(leg.changed(made)) == 300
+
+
+def test_many_files_are_carried_as_a_pack(leg: Leg) -> None:
+    for number in range(150):
+        leg.write(f"many/{number}.txt", f"{number}\n")
+    made = leg.take()
+    assert len(leg.changed(made)) == 150
+    assert leg.project.git("fsck", "--strict", made.commit) == ""
+
+
+def test_a_file_that_git_finds_fault_with_is_named_and_the_rest_is_kept(leg: Leg) -> None:
+    leg.write(".gitmodules", '[submodule "x"]\n\tpath = x\n\turl = --upload-pack=evil\n')
+    leg.write("a.py", "a = 2\n")
+    made = leg.take()
+    if leg.rung.holds:
+        assert why(made) == {".gitmodules": "git finds fault with it: gitmodulesUrl"}
+        assert leg.changed(made) == {"a.py"}
+        assert leg.project.git("show", f"{made.commit}:a.py") == "a = 2"
+    else:
+        assert leg.changed(made) == {"a.py", ".gitmodules"}

@@ -42,6 +42,7 @@ class Asked(NamedTuple):
 
     copy: Path | None = None
     network: bool = False
+    nests: bool = False
     binds: Sequence[tuple[str, str]] = ()
 
 
@@ -122,7 +123,8 @@ def _arguments(program: str, mounts: Mounts, bounds: Bounds, asked: Asked, files
     """Return the command line up to where the confined program's own begins."""
     shells = _shells(mounts)
     return [
-        *(program, "--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL", "--die-with-parent"),
+        *(program, "--unshare-all", "--unshare-user", "--cap-drop", "ALL", "--die-with-parent"),
+        *([] if asked.nests else ["--disable-userns"]),
         *("--new-session", "--hostname", "relay", "--seccomp", str(files.seccomp)),
         *("--json-status-fd", str(files.status), "--block-fd", str(files.gate)),
         *(["--share-net"] if asked.network else []),

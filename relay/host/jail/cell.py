@@ -1,22 +1,34 @@
 """A cell: where the commands of one leg run, with what they see and reach. Without one they run in the open."""
 
+import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from relay.host import proc
 from relay.host.jail import network
 from relay.host.jail.mounts import Mounts
-from relay.host.jail.run import Network, jailed
+from relay.host.jail.run import Network, environment, jailed
 from relay.host.jail.rungs import Rung
 from relay.terms import Limits, Process, Struct
+
+_OPEN: Final = re.compile(
+    r"USER|LOGNAME|SHELL|XDG_\w+"  # who it is, and where configuration and caches are
+    r"|\w+_(?:HOME|ROOT|DIR)|GOPATH|NIX_PATH|LOCALE_ARCHIVE"  # where tools are that PATH does not find alone
+    r"|CC|CXX|(?:C|CXX|CPP|LD)FLAGS|PKG_CONFIG_PATH|LIBRARY_PATH|CPATH"
+    r"|\w+_CA_BUNDLE|\w+_CA_CERTS|\w+_CERT_FILE"
+    r"|(?i:(?:https?|all|no)_proxy)"
+)
+"""What a command in the open gets besides what one in a jail does: it may live in the person's home."""
 
 
 class Cell(Struct, frozen=True, kw_only=True):
     """A rung that holds, what is shown in it, and what of the network: nothing, named hosts, or all of it.
 
-    `loopback` names services of this machine that are there inside, as `127.0.0.1:5432`.
+    `loopback` names services of this machine that are there inside, as `127.0.0.1:5432`. `nests` lets a program build
+    a jail of its own inside.
     """
 
     rung: Rung
@@ -24,6 +36,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     network: Literal["off", "allow", "host"] = "off"
     allow: tuple[str, ...] = ()
     loopback: tuple[str, ...] = ()
+    nests: bool = False
 
 
 def run(
@@ -39,14 +52,14 @@ def run(
 ) -> proc.Ended:
     """Run a command in its cell, or in the open in `folder` where there is none.
 
-    In a cell it gets `env` and an allow-list of what the person has set; in the open, all of that but what leads
-    elsewhere. What a door refused is told to the sink, so that it stands in the transcript.
+    It gets `env` and an allow-list of what the person has set, which is longer in the open. What a door refused is told
+    to the sink, so that it stands in the transcript.
     """
     if cell is None:
         return proc.run(
             command,
             cwd=str(folder),
-            env=proc.clean_env(env),
+            env=surroundings(env),
             stdin=stdin,
             limits=limits,
             sink=sink,
@@ -62,6 +75,7 @@ def run(
             cell.mounts,
             env=env,
             network=Network.HOST if cell.network == "host" else door,
+            nests=cell.nests,
             limits=limits,
             stdin=stdin,
             sink=sink,
@@ -71,3 +85,19 @@ def run(
             for refusal in door.refused:
                 sink(f"relay: the network is closed: {refusal}\n".encode(errors="replace"))
     return ended
+
+
+def surroundings(named: Mapping[str, str]) -> dict[str, str]:
+    """Return all that a command in the open gets: what one in a jail does, the real home, and where tools are.
+
+    No variable goes along that is not known to be harmless, so no key either; a proxy only where no password stands in
+    its address. What leads git, Python or node elsewhere is left out as `proc.clean_env` does.
+    """
+    passed = {
+        name: value
+        for name, value in proc.clean_env().items()
+        if _OPEN.fullmatch(name) and not (name.lower().endswith("_proxy") and "@" in value)
+    }
+    return environment(
+        {**passed, **named}, Path(os.path.expanduser("~"))
+    )  # which never fails, though HOME may be unset

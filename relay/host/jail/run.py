@@ -61,6 +61,7 @@ def jailed(  # noqa: PLR0913  what `proc.run` takes, and what a jail adds
     *,
     env: Mapping[str, str],
     network: Network | Door = Network.OFF,
+    nests: bool = False,
     limits: Limits,
     bounds: Bounds = USUAL,
     stdin: bytes = b"",
@@ -87,7 +88,7 @@ def jailed(  # noqa: PLR0913  what `proc.run` takes, and what a jail adds
     words, named, asked = _through(network, command, env)
     with (
         _scratch(rung, mounts) as copy,
-        bwrap.built(rung.program, mounts, bounds, asked._replace(copy=copy)) as jail,
+        bwrap.built(rung.program, mounts, bounds, asked._replace(copy=copy, nests=nests)) as jail,
         cgroup.bounded(bounds.processes) as group,
     ):
 
@@ -104,7 +105,7 @@ def jailed(  # noqa: PLR0913  what `proc.run` takes, and what a jail adds
             limits=limits,
             sink=sink,
             spawned=begun,
-            guard=proc.Guard(_watch(mounts, bounds, copy, jail).look, jail.fds),
+            guard=proc.Guard(_watch(mounts, bounds, copy, jail).look, jail.fds, mounts.access is Access.READ),
         )
         if ended.ended == "exit" and ended.code >= 0 and not jail.ran:
             found = rungs.explain(ended.text)
@@ -148,7 +149,7 @@ def environment(named: Mapping[str, str], home: Path, *, inside: bool = False) -
     )
     where = {"HOME": str(home), "TMPDIR": tempfile.gettempdir()}
     if inside:
-        where = tools.variables(home) | {"HOME": bwrap.HOME, "TMPDIR": bwrap.TMP}
+        where = tools.variables(passed["PATH"], home) | {"HOME": bwrap.HOME, "TMPDIR": bwrap.TMP}
     return {**passed, **_FIXED, **where, **named}
 
 

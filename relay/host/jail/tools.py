@@ -48,16 +48,28 @@ def readable(path: str, home: Path) -> tuple[Path, ...]:
     return tuple(path for path in found if not any(path != other and path.is_relative_to(other) for other in found))
 
 
-def variables(home: Path) -> dict[str, str]:
-    """Return where programs of the home have their parts, for those that are there."""
-    return {name: str(home / place) for name, place in _ENV.items() if (home / place).is_dir()}
+def variables(path: str, home: Path) -> dict[str, str]:
+    """Return where programs on `path` have their parts, for those that are there."""
+    homes = [home, *(found for entry in path.split(os.pathsep) if (found := _home(Path(entry))))]
+    return {
+        name: str(found / place)
+        for name, place in _ENV.items()
+        for found in reversed(homes)
+        if (found / place).is_dir()
+    }
+
+
+def _home(entry: Path) -> Path | None:
+    """Return in whose home a known tool folder lies: after `sudo`, PATH may lead into another one than the person's."""
+    return next((home for home in entry.parents for place in _KNOWN if entry.is_relative_to(home / place)), None)
 
 
 def _needed(entry: Path, home: Path) -> Iterator[Path]:
-    if entry.is_relative_to(home):
+    owner = home if entry.is_relative_to(home) else _home(entry)
+    if owner is not None:
         for place, parts in _KNOWN.items():
-            if entry.is_relative_to(home / place):
-                yield from (home / part for part in parts)
+            if entry.is_relative_to(owner / place):
+                yield from (owner / part for part in parts)
                 return
     whole = entry.parent if (entry.parent / "pyvenv.cfg").is_file() else entry
     yield whole

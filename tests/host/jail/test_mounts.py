@@ -152,8 +152,19 @@ def test_a_link_to_a_secret_place_is_not_followed(home: Path) -> None:
 
 
 def test_tools_learn_where_their_parts_are(home: Path) -> None:
-    assert tools.variables(home) == {
+    assert tools.variables("/usr/bin", home) == {
         "PYENV_ROOT": f"{home}/.pyenv",
         "RUSTUP_HOME": f"{home}/.rustup",
         "NVM_DIR": f"{home}/.nvm",
     }
+
+
+def test_tools_of_another_home_are_shown_when_the_path_leads_there(home: Path) -> None:
+    mine = home / "work"
+    found = tools.readable(f"{home}/.pyenv/shims:{home}/.cargo/bin", mine)
+    assert {str(path.relative_to(home)) for path in found if path.is_relative_to(home)} == {
+        ".pyenv",
+        ".cargo/bin",
+        ".rustup/toolchains",
+    }
+    assert tools.variables(f"{home}/.pyenv/shims", mine)["PYENV_ROOT"] == f"{home}/.pyenv"

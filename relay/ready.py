@@ -1,0 +1,142 @@
+"""All that stands ready when an agent starts: the intent, the worktree, the prompt, the fingerprints, the limits."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from relay import confine, recovery, settle, watch
+from relay.host import clock, files, fingerprint, guarded, jail, proc, snapshot, worktree
+from relay.record import briefing, reply
+from relay.record import ledger as ledgers
+from relay.record.ledger import Ledger
+from relay.rules import plan as rules
+from relay.terms import Act, Agent, Ask, Limits, Plan, Start
+from relay.underway import Leg
+
+
+class Overtaken(Exception):  # noqa: N818 - nothing is wrong: the plan is asked again
+    """Somebody sealed an act after the plan was asked, so what it ordered may no longer be what comes next."""
+
+
+def intent(ledger: Ledger, plan: Plan, go: rules.Go, act: Act | None) -> Start:
+    """Fill in a start as far as it is known before there is a worktree."""
+    return Start(
+        schema=1,
+        run=plan.run,
+        leg="",
+        phase=go.phase,
+        act=act,
+        kind="act" if act else plan.phase(go.phase).kind,
+        round=go.round,
+        start=go.start,
+        base=go.base,
+        common_dir=str(ledger.repo.common),
+        nonce=os.urandom(16).hex(),
+        started=clock.stamp(),
+        relay=proc.this(),
+    )
+
+
+def lease(leg: Leg) -> tuple[Leg, str]:
+    """Make the leg's worktree and set it up; the problem that set-up met is returned in words."""
+    ledger, plan = leg.ledger, leg.plan
+    path = Path(leg.start.worktree or "")
+    (path.parent / f"{path.name}.io").mkdir(parents=True, exist_ok=True, mode=0o700)
+    leased = worktree.lease(ledger.repo, path, leg.start.start, f"relay run={plan.run} leg={leg.start.leg}")
+    leg = msgspec.structs.replace(leg, lease=leased)
+    log = ledger.leg(plan.run, leg.start.leg) / "setup.log"
+    return leg, worktree.prepare(
+        ledger.repo,
+        leased,
+        plan.worktree,
+        log,
+        lambda: confine.cell(ledger, plan, leased, jail.Access.WRITE, setup=True),
+    )
+
+
+def ready(leg: Leg) -> Leg:
+    """Recover, brief, take the fingerprints, and write all of it down before the agent starts."""
+    ledger, plan, lease = leg.ledger, leg.plan, leg.held
+    phase, rung = plan.phase(leg.go.phase), confine.rung(plan)[0]
+    if not rung.holds:
+        guarded.keep(ledger.repo, ledger.leg(plan.run, leg.start.leg))
+    # Before Relay runs anything of an agent's; the leg's own tree is looked at after that, and before its agent starts.
+    around, promised = watch.take(ledger, plan, lease, tree=False), files.read(ledger.folder(plan.run) / "plan.toml")
+    recovered = recovery.steps(leg)
+    leg = settle.examined(leg) if settle.judges_criteria(plan, phase) else leg
+    asked = ask(leg)
+    made = briefing.make(
+        ledger,
+        plan,
+        leg.chain,
+        leg.go,
+        ask=asked,
+        recovery=recovered,
+        checked=leg.observed or recovery.outputs(leg),
+        criteria=leg.criteria,
+    )
+    start = msgspec.structs.replace(
+        leg.start,
+        git_dir=str(lease.git_dir),
+        pointer_sha256=lease.pointer_sha256,
+        baseline=snapshot.baseline(ledger.repo, lease, rung),
+        fingerprint=around | (fingerprint.own(ledger.repo, lease, rung) if phase.boundary == "verify-only" else {}),
+    )
+    files.write(ledger.leg(plan.run, start.leg) / "prompt.md", made.prompt.encode("utf-8", "replace"))
+    ledgers.begin(ledger, start)
+    return msgspec.structs.replace(leg, start=start, brief=made, promised=promised)
+
+
+def ask(leg: Leg) -> Ask:
+    """Make what the backend is given; the time it has is the phase's, or what the budget has left."""
+    plan, start = leg.plan, leg.start
+    phase, agent = plan.phase(leg.go.phase), plan.agent(plan.phase(leg.go.phase).agent)
+    reply_path = str(io(start) / "reply.json")
+    return Ask(
+        run=plan.run,
+        leg=start.leg,
+        phase=phase.name,
+        kind=phase.kind,
+        boundary=phase.boundary,
+        round=leg.go.round,
+        turn=leg.go.turn,
+        nonce=start.nonce,
+        prompt=leg.brief.prompt if leg.brief else "",
+        folder=start.worktree or "",
+        reply_path=reply_path,
+        limits=_limits(leg, agent),
+        agent=agent,
+        schema=reply.schema(phase.kind),
+        context=phase.context,
+        env={name: os.environ[name] for name in agent.env if name in os.environ}
+        | {
+            "RELAY_RUN": plan.run,
+            "RELAY_LEG": start.leg,
+            "RELAY_PHASE": phase.name,
+            "RELAY_KIND": phase.kind,
+            "RELAY_NONCE": start.nonce,
+            "RELAY_REPLY": reply_path,
+        },
+    )
+
+
+def _limits(leg: Leg, agent: Agent) -> Limits:
+    """Return what the leg may use: what the phase and the agent say, and no more than the run's budget has left."""
+    usd, minutes = rules.remaining(leg.plan, leg.chain, leg.go.phase)
+    phase = leg.plan.phase(leg.go.phase)
+    dollars = [amount for amount in (usd, agent.usd) if amount is not None]
+    return Limits(
+        seconds=60 * (phase.minutes if minutes is None else min(phase.minutes, minutes)),
+        idle=None if agent.idle is None else 60 * agent.idle,
+        output=1 << 28,
+        turns=agent.turns,
+        tokens=agent.tokens,
+        microusd=int(min(dollars) * 1_000_000) if dollars else None,
+    )
+
+
+def io(start: Start) -> Path:
+    """Return the folder beside the worktree where the reply goes."""
+    path = Path(start.worktree or "")
+    return path.parent / f"{path.name}.io"

@@ -1,0 +1,50 @@
+"""A leg on its way: what its order, its plan and its beginning are, and what was found out for it so far."""
+
+import os
+from pathlib import Path
+
+from relay.host import redact
+from relay.host.lease import Lease
+from relay.record import briefing
+from relay.record.ledger import Ledger
+from relay.rules.plan import Go
+from relay.terms import Check, CriterionResult, Phase, Plan, Receipt, Start, Struct
+
+
+class Leg(Struct, frozen=True, kw_only=True):
+    """A leg on its way. `began` is monotonic seconds, `promised` plan.toml as it was before an agent could reach it."""
+
+    ledger: Ledger
+    plan: Plan
+    chain: tuple[Receipt, ...]
+    go: Go
+    start: Start
+    began: float
+    lease: Lease | None = None
+    brief: briefing.Briefing | None = None
+    promised: bytes = b""
+    criteria: tuple[CriterionResult, ...] = ()
+    checked: tuple[Check, ...] = ()
+    observed: tuple[briefing.Observed, ...] = ()
+
+    @property
+    def held(self) -> Lease:
+        """The leg's worktree: leased just now, or by the offer that this leg takes."""
+        if self.lease is not None:
+            return self.lease
+        start = self.start
+        return Lease(
+            path=Path(start.worktree or ""),
+            git_dir=Path(start.git_dir or ""),
+            pointer_sha256=start.pointer_sha256 or "",
+        )
+
+    @property
+    def redactor(self) -> redact.Redactor:
+        """What takes secrets out of all that is kept of the leg: the person's own, and what looks like one."""
+        return redact.Redactor(redact.known(os.environ, self.plan.agent(self.phase.agent).env))
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that the leg executes."""
+        return self.plan.phase(self.go.phase)
