@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from relay import __version__
-from relay.host import clock, files, git
+from relay.host import clock, files, git, redact, term
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import history
@@ -26,7 +26,14 @@ def seal(  # noqa: PLR0913 - each a field of the receipt
     started: str | None = None,
     checks: tuple[Check, ...] = (),
 ) -> Receipt:
-    """Seal an act under the run's lock, which the caller holds; what the person wrote stands beside, by hash."""
+    """Seal an act under the run's lock, which the caller holds; what the person wrote stands beside, by hash.
+
+    A secret in it is not kept, nor handed to an agent: the person is told.
+    """
+    given, why = why, redact.own().text(why)
+    if why != given:
+        term.say(f"{term.style('warning:', 'yellow')} a secret was taken out of what you wrote: it is kept nowhere")
+        term.hint("an agent gets a secret by the variable that `env` names in its line of relay.toml")
     head = pins.head if pins else history.head(plan, chain)
     base = pins.base if pins else history.base(plan, chain)
     now = clock.stamp()

@@ -1,4 +1,4 @@
-"""The report of a bug: what happened, ready to paste, without anything from the environment."""
+"""The report of a bug: what happened, ready to paste, without any secret of the environment."""
 
 import platform
 import shlex
@@ -7,7 +7,7 @@ import traceback
 from pathlib import Path
 
 from relay import __version__
-from relay.host import clock, files
+from relay.host import clock, files, redact
 
 
 def report(error: BaseException, argv: list[str]) -> Path:
@@ -16,7 +16,7 @@ def report(error: BaseException, argv: list[str]) -> Path:
         [
             f"relay {__version__} on Python {platform.python_version()}, {platform.platform()}",
             f"at {clock.stamp()}",
-            f"command: relay {shlex.join(argv)}",
+            f"command: relay {shlex.join(map(redact.own().text, argv))}",
             "",
             "".join(traceback.format_exception(error)),
         ]
@@ -24,9 +24,10 @@ def report(error: BaseException, argv: list[str]) -> Path:
     name = f"bug-{clock.now():%y%m%d-%H%M%S}.txt"
     try:
         folder = files.state_home() / "relay" / "bugs"
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except Exception:  # noqa: BLE001 - a report must not fail while it reports
         folder = Path(tempfile.mkdtemp(prefix="relay-bug-"))
     path = folder / name
-    path.write_text(text, encoding="utf-8", errors="replace")
+    path.touch(0o600)
+    path.write_text(redact.own().text(text), encoding="utf-8", errors="replace")
     return path

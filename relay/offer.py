@@ -82,7 +82,7 @@ def unfit(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> str:
         return ""
     effect = offer.effect or {}
     try:
-        raw = files.read(Path(effect["reply"]))
+        raw = files.handed(Path(effect["reply"]))
     except (OSError, RelayError) as error:
         return error.message if isinstance(error, RelayError) else str(error.strerror)
     return reply.decode(raw, plan.phase(effect["phase"]).kind, start.nonce)[1]

@@ -83,7 +83,8 @@ def ready(leg: Leg) -> Leg:
         baseline=snapshot.baseline(ledger.repo, lease, rung),
         fingerprint=around | (fingerprint.own(ledger.repo, lease, rung) if phase.boundary == "verify-only" else {}),
     )
-    files.write(ledger.leg(plan.run, start.leg) / "prompt.md", made.prompt.encode("utf-8", "replace"))
+    prompt = leg.redactor.bytes(made.prompt.encode("utf-8", "replace"))
+    files.write(ledger.leg(plan.run, start.leg) / "prompt.md", prompt)
     ledgers.begin(ledger, start)
     return msgspec.structs.replace(leg, start=start, brief=made, promised=promised)
 

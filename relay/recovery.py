@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from relay import confine
-from relay.host import checks, clock, drivers, files, gitenv, jail
+from relay.host import checks, clock, drivers, files, gitenv, jail, provision, redact
 from relay.record import briefing
 from relay.rules import history
-from relay.settle import Leg
+from relay.underway import Leg
 
 RECOVERY_SECONDS = 60
 """How long one recovery command may take before the receiver starts without its output."""
@@ -15,15 +15,17 @@ RECOVERY_SECONDS = 60
 def steps(leg: Leg) -> list[briefing.Observed]:
     """Run the recovery steps for the receiver, so that it does not start by digging.
 
-    Their git runs no hook, filter or monitor: an earlier leg may have planted one.
+    Their git runs no hook, filter or monitor: an earlier leg may have planted one. No secret stands in their output.
     """
-    env = {"GIT_OPTIONAL_LOCKS": "0", **gitenv.settings(drivers.find(leg.ledger.repo).off)}
+    env = provision.named(leg.plan.worktree) | {"GIT_OPTIONAL_LOCKS": "0"}
+    env |= gitenv.settings(drivers.find(leg.ledger.repo).off)
     commands = ["git rev-parse HEAD", "git status --short", "git log --oneline -3", *leg.plan.recovery]
     cell = confine.cell(leg.ledger, leg.plan, leg.held, jail.Access.READ)
     seen = []
     for command in commands:
         check, output = checks.run(command, leg.held.path, by="recovery", env=env, seconds=RECOVERY_SECONDS, cell=cell)
-        seen.append(briefing.Observed(command=command, output=output[:4000], at=clock.stamp(), exit=check.exit))
+        shown = redact.own().text(output)[:4000]
+        seen.append(briefing.Observed(command=command, output=shown, at=clock.stamp(), exit=check.exit))
     return seen
 
 

@@ -4,7 +4,6 @@ What a killed worker left in its worktree is kept as `LEG.cut`, and the next leg
 nothing. A worktree that never became whole is recognised, and never committed from.
 """
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -95,7 +94,7 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
     agent = plan.agent(phase.agent)
     said = _said(ledger, start)
     if said is not None:
-        said = redact.Redactor(redact.known(os.environ, agent.env)).bytes(said)
+        said = redact.own().bytes(said)
     repo = ledger.repo
     prompt = ledger.leg(plan.run, start.leg) / "prompt.md"
     now = clock.now()
@@ -200,7 +199,7 @@ def _said(ledger: Ledger, start: Start) -> bytes | None:
     home = Path(start.worktree or "")
     for path in (ledger.leg(start.run, start.leg) / "reply.json", home.parent / f"{home.name}.io" / "reply.json"):
         try:
-            return files.read(path)
+            return files.handed(path)
         except (OSError, RelayError):
             continue
     return None

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from relay import __version__, confine, watch, weigh
-from relay.host import checks, clock, files, git, lock, proc, snapshot, worktree
+from relay.host import clock, files, git, lock, proc, snapshot, worktree
 from relay.record import briefing, reply, sealing
 from relay.rules import boundary
 from relay.terms import (
@@ -179,7 +179,7 @@ def _checked(leg: Leg, receipt: Receipt, answer: WorkReply) -> tuple[Receipt, di
     logs += [look[1].encode() for look in seen if look]
     seconds, at = leg.phase.minutes * 60, confine.place(leg.ledger, leg.plan, leg.held)
     for name, command in leg.plan.checks.items():
-        check, output = checks.run(command, at.folder, by=f"checks.{name}", env={}, seconds=seconds, cell=at.cell)
+        check, output = weigh.run(leg.plan, at, command, by=f"checks.{name}", seconds=seconds)
         found.append(check)
         logs.append(output.encode())
     known = weigh.against_base(

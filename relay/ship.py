@@ -6,7 +6,7 @@ import msgspec
 
 from relay import acts, weigh
 from relay.errors import Exit, RelayError
-from relay.host import checks, clock, git, landing, proc
+from relay.host import checks, clock, git, landing, proc, provision
 from relay.record import evidence, receipt
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
@@ -231,7 +231,9 @@ def _confirmed(
         leg = start.leg if start is not None else ledgers.next_leg_id(ledger, plan.run, "ship")
         with weigh.checkout(ledger, plan, leg, commit, "shipped") as at:
             found = [
-                checks.run(command, at.folder, by="ship.verify", env={}, seconds=VERIFY_SECONDS)[0]
+                checks.run(
+                    command, at.folder, by="ship.verify", env=provision.named(plan.worktree), seconds=VERIFY_SECONDS
+                )[0]
                 for command in plan.ship.verify
             ]
     red = [check for check in found if check.exit != 0]

@@ -1,6 +1,5 @@
 """A leg on its way: what its order, its plan and its beginning are, and what was found out for it so far."""
 
-import os
 from pathlib import Path
 
 from relay.host import redact
@@ -42,7 +41,7 @@ class Leg(Struct, frozen=True, kw_only=True):
     @property
     def redactor(self) -> redact.Redactor:
         """What takes secrets out of all that is kept of the leg: the person's own, and what looks like one."""
-        return redact.Redactor(redact.known(os.environ, self.plan.agent(self.phase.agent).env))
+        return redact.own()
 
     @property
     def phase(self) -> Phase:

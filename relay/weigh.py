@@ -11,7 +11,7 @@ import msgspec
 from relay import confine
 from relay.confine import Place
 from relay.errors import Exit, RelayError
-from relay.host import checks, clock, files, git, jail, worktree
+from relay.host import checks, clock, files, git, jail, provision, redact, worktree
 from relay.host.repository import Repository
 from relay.record import briefing
 from relay.record.ledger import Ledger
@@ -59,7 +59,7 @@ def checkout(ledger: Ledger, plan: Plan, leg: str, commit: str, name: str) -> It
     worktree.clear(ledger.repo, path)
     lease = worktree.lease(ledger.repo, path, commit, f"relay run={plan.run} leg={leg} for={name}")
     log = ledger.leg(plan.run, leg) / f"setup-{name}.log"
-    log.parent.mkdir(exist_ok=True)  # a shipment has no folder yet while its tree is looked at
+    log.parent.mkdir(0o700, exist_ok=True)  # a shipment has no folder yet while its tree is looked at
     try:
         problem = worktree.prepare(
             ledger.repo,
@@ -75,6 +75,12 @@ def checkout(ledger: Ledger, plan: Plan, leg: str, commit: str, name: str) -> It
         worktree.release(ledger.repo, lease)
 
 
+def run(plan: Plan, at: Place, command: str, *, by: str, seconds: float) -> tuple[Check, str]:
+    """Run a command in a worktree as `checks.run` does, with the variables that `[worktree] env` names."""
+    env = provision.named(plan.worktree)
+    return checks.run(command, at.folder, by=by, env=env, seconds=seconds, cell=at.cell)
+
+
 def criteria(
     plan: Plan, at: Place, seconds: float
 ) -> tuple[tuple[CriterionResult, ...], tuple[briefing.Observed, ...]]:
@@ -84,7 +90,7 @@ def criteria(
         if criterion.check is None:
             results.append(CriterionResult(id=criterion.id, met=False, by="nobody"))
             continue
-        check, output = checks.run(criterion.check, at.folder, by=criterion.id, env={}, seconds=seconds, cell=at.cell)
+        check, output = run(plan, at, criterion.check, by=criterion.id, seconds=seconds)
         results.append(
             CriterionResult(
                 id=criterion.id,
@@ -103,17 +109,16 @@ def checks_in(plan: Plan, at: Place, seconds: float) -> tuple[tuple[Check, ...],
     """Run the checks of relay.toml in a folder."""
     found, observed = [], []
     for name, command in plan.checks.items():
-        check, output = checks.run(command, at.folder, by=f"checks.{name}", env={}, seconds=seconds, cell=at.cell)
+        check, output = run(plan, at, command, by=f"checks.{name}", seconds=seconds)
         found.append(check)
         observed.append(_observed(check, output))
     return tuple(found), tuple(observed)
 
 
 def _observed(check: Check, output: str) -> briefing.Observed:
-    """Keep the end of a command's output for the receiver."""
-    return briefing.Observed(
-        command=check.command, output=output[-4000:], at=clock.stamp(), by=check.by, exit=check.exit
-    )
+    """Keep the end of a command's output for the receiver, without the secrets in it."""
+    shown = redact.own().text(output)[-4000:]
+    return briefing.Observed(command=check.command, output=shown, at=clock.stamp(), by=check.by, exit=check.exit)
 
 
 def score(results: Sequence[CriterionResult]) -> str | None:
@@ -172,9 +177,7 @@ def against_base(
         checkout(ledger, plan, leg, base, "base") if unknown else nullcontext(Place(folder=Path())) as at,
     ):
         for check in unknown:
-            known[check.command] = checks.run(
-                check.command, at.folder, by=check.by, env={}, seconds=seconds, cell=at.cell
-            )[0].exit
+            known[check.command] = run(plan, at, check.command, by=check.by, seconds=seconds)[0].exit
     return tuple(
         msgspec.structs.replace(check, base_exit=known.get(check.command)) if check in red else check for check in found
     )
@@ -240,7 +243,7 @@ def _reproduces(ledger: Ledger, plan: Plan, start: Start, claim: ClaimedFinding,
         folder = at.folder
         if not _brought(folder.resolve(), repro.files):
             return False
-        check, output = checks.run(repro.command, folder, by="repro", env={}, seconds=REPRO_SECONDS, cell=at.cell)
+        check, output = run(plan, at, repro.command, by="repro", seconds=REPRO_SECONDS)
     return check.ended == "exit" and rules.reproduced(claim, check.exit, output)
 
 
@@ -273,12 +276,12 @@ def _claimed(ledger: Ledger, plan: Plan, start: Start, result: CriterionResult, 
         return msgspec.structs.replace(result, by="judge", met=False)
     if claim.command:
         with checkout(ledger, plan, start.leg, start.start, "claim") as at:
-            check, _ = checks.run(claim.command, at.folder, by=result.id, env={}, seconds=REPRO_SECONDS, cell=at.cell)
+            check, _ = run(plan, at, claim.command, by=result.id, seconds=REPRO_SECONDS)
         return msgspec.structs.replace(
             result,
             by="judge",
             met=check.exit == 0,
-            command=claim.command,
+            command=redact.own().text(claim.command),
             exit=check.exit,
             output_sha256=check.output_sha256,
         )

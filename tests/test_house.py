@@ -38,11 +38,12 @@ PRINTING = {"print", "click.echo", "click.secho", "sys.stdout", "sys.stderr", "s
 FILE_LINES = 300
 FUNCTION_LINES = 60
 AFTERNOON = {"host", "rules", "record"}
-AFTERNOON_LINES = 4600
+AFTERNOON_LINES = 5000
 """Lines of code that can be read in an afternoon; docstrings, comments and blank lines are what makes them readable.
 
 The design hoped for 4,000 lines of any kind. Every reproduced failure of git, locks and processes that has its mend
-and its reason beside it cost some, so the bound is what they came to, and it must not grow unnoticed.
+and its reason beside it cost some; so did staging in a jail, what is put back after a breach, and the instructions and
+the files that steer tools, which a judge is told of. The bound is what they came to, and it must not grow unnoticed.
 """
 JAIL = "host/jail/"
 JAIL_LINES = 1250

@@ -163,10 +163,7 @@ class World:
         return path
 
     def save(self, **tables: object) -> str:
-        """Write relay.toml from the agents so far and `tables`, commit it, and return the commit's id.
-
-        There is no jail unless a table asks for it: agents of the builder look into the ledger to count their turns.
-        """
+        """Write and commit relay.toml, without a jail: agents here count their turns in the ledger; return the id."""
         config: dict[str, object] = {"agents": self.agents, "phase": self.phases, "jail": {"mode": "off"}} | tables
         return self.commit({"relay.toml": tomli_w.dumps(config)}, "line up the agents")
 

@@ -57,10 +57,12 @@ agent = "criteria"
 [checks]
 # test = "python3 -m pytest -q"
 
-# What makes a fresh worktree fit to work in: ignored files to copy, and commands.
+# What makes a fresh worktree fit to work in: ignored files to copy, and commands; and which variables of your
+# environment these and all checks get. An agent gets those that `env` in its own line names.
 [worktree]
 # copy = [".env.test"]
 # setup = ["uv sync --frozen"]
+# env = ["DATABASE_URL"]
 """
 
 KNOWN: Final = {"claude": "claude-code", "codex": "codex"}

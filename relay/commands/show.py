@@ -10,6 +10,7 @@ from relay.record.ledger import Ledger
 from relay.report import items, pick
 from relay.report import run as runs
 from relay.report.run import Glance
+from relay.rules import steering
 from relay.telling import coloured
 
 
@@ -90,6 +91,7 @@ def _run(here: Ledger, seen: Glance) -> int:
             next=next(iter(following.splitlines()), ""),
             criteria=msgspec.to_builtins(seen.criteria),
             findings=msgspec.to_builtins(seen.findings),
+            steers=seen.steers,
             plan=msgspec.to_builtins(plan),
             receipts=msgspec.to_builtins(seen.chain),
             folder=str(here.folder(plan.run)),
@@ -103,6 +105,10 @@ def _run(here: Ledger, seen: Glance) -> int:
         term.data("")
         term.table(map(msgspec.structs.astuple, seen.rows), runs.Row.__struct_fields__)
     _judged(seen)
+    if seen.steers:
+        term.data("\nThe change steers others, once it is accepted:")
+    for line in steering.lines(seen.steers):
+        term.data(f"  {line}")
     if seen.needs or following:
         term.data("")
     if seen.needs:

@@ -19,9 +19,9 @@ def run(
 ) -> tuple[Check, str]:
     """Run `command` by the shell in `folder`; return what happened and the output, its middle left out when long.
 
-    The environment is this one without what leads elsewhere (`proc.clean_env`), with `env` on top. Whatever it left
-    running is ended. A command over `seconds`, or over 256 MiB of output, has exit code 124, whatever it said itself;
-    a negative one names the signal that killed it. It runs in `cell`, where there is one.
+    It runs in `cell`, where there is one, and gets what `cells.run` lets through of the environment, with `env` on top.
+    Whatever it left running is ended. A command over `seconds`, or over 256 MiB of output, has exit code 124, whatever
+    it said itself; a negative one names the signal that killed it.
     """
     limits = Limits(seconds=seconds, keep=_KEEP, output=_FLOOD)
     ended = cells.run(cell, command, folder=folder, env=env, limits=limits)

@@ -119,6 +119,14 @@ def read_below(root: Path, name: str, limit: int = LIMIT) -> bytes:
     return _content(descriptor, f"{root}/{name}", limit)
 
 
+def handed(path: Path, limit: int = LIMIT) -> bytes:
+    """Return what an agent left at `path`, in a folder that it was given: neither of the two may be a link.
+
+    Errors as `read`.
+    """
+    return read_below(path.parents[1], f"{path.parent.name}/{path.name}", limit)
+
+
 def _unreadable(name: str, error: OSError) -> RelayError:
     if error.errno in {errno.ELOOP, errno.ENOTDIR}:
         return RelayError(f"`{name}` leads through a link or a file, and only a plain file is read")

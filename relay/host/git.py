@@ -95,20 +95,14 @@ def _once(args: tuple[str, ...], stdin: bytes | BinaryIO, ours: dict[str, str], 
     remove = ["/usr/bin/env", *(f"--unset={name}" for name in alien)] if alien else []
     # As a process: GitPython's own time limit is a thread that outlives an interruption and finds children by `pgrep`.
     command = [*remove, gitenv.program(), *args]
-    given = isinstance(stdin, bytes)
-    how = {
-        "istream": subprocess.PIPE if given else stdin,
-        "as_process": True,
-        "shell": False,
-        "env": ours,
-        "start_new_session": True,
-    }
+    source, given = (subprocess.PIPE, stdin) if isinstance(stdin, bytes) else (stdin, None)
+    how = {"istream": source, "as_process": True, "shell": False, "env": ours, "start_new_session": True}
     layer, child = _layer(), None
     try:
         with signals.held():
             running = layer.execute(command, **how)
             child = running.proc  # `running` stays named: GitPython ends the process when it goes
-        out, err = child.communicate(stdin if given else None, timeout=limit)
+        out, err = child.communicate(given, timeout=limit)
     except BaseException as error:
         with signals.held(), suppress(ProcessLookupError):
             if child is not None:

@@ -28,6 +28,7 @@ _NO_SETTING: Final = re.compile(r"init\.templatedir|branch\..*\.mergeoptions")
 
 def keep(repo: Repository, folder: Path) -> None:
     """Copy what is guarded into `folder`, which the leg's record names."""
+    (folder / KEPT).mkdir(exist_ok=True, mode=0o700)
     for name in _present(repo):
         target = folder / KEPT / name
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -32,12 +32,14 @@ _LINGER: Final = 0.25
 class Guard(NamedTuple):
     """What somebody adds who confines a program: files that it inherits, and a look at it now and then.
 
-    `look` is given the program's number; what it returns, if anything, is the ending. `harmless` says that it can
-    change nothing that Relay reads twice.
+    `look` is given the program's number; what it returns, if anything, is the ending. `gone` waits for so many seconds
+    until nothing of the program is left, and tells whether it is so. `harmless` says that it can change nothing that
+    Relay reads twice.
     """
 
     look: Callable[[int], How | None]
     fds: tuple[int, ...] = ()
+    gone: Callable[[float], bool] = lambda _: False
     harmless: bool = False
 
 
@@ -145,7 +147,8 @@ class Program:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(child.pid, signum)
                 self._until(self._over, grace)
-            self._sweep(child.pid)
+            if self._guard is None or not self._guard.gone(_LINGER):
+                self._sweep(child.pid)
             self._until(lambda: not self._open(), _LINGER)
         code = child.poll() if child is not None and self._over() else None
         self._close()

@@ -1,7 +1,8 @@
 """What makes a fresh worktree fit to work in: copied and linked files, submodules, LFS, set-up commands (row 1).
 
 A new worktree has tracked files alone. Only ignored files are copied, nothing is ever overwritten, and what was put
-there is remembered, because it is never committed (row 19). A problem here is the set-up's, not the agent's.
+there is remembered, because it is never committed (row 19). A problem here is the set-up's, not the agent's. Its log
+holds no secret.
 """
 
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from relay.errors import RelayError
-from relay.host import drivers, files, git, gitenv
+from relay.host import drivers, files, git, gitenv, proc, redact
 from relay.host.jail import cell as cells
 from relay.host.jail.cell import Cell
 from relay.host.repository import Repository
@@ -40,6 +41,11 @@ def recall(git_dir: Path, name: str) -> list[str]:
     return []
 
 
+def named(settings: Worktree) -> dict[str, str]:
+    """Return what `[worktree] env` names of the person's environment: for all that Relay itself runs in a worktree."""
+    return {name: os.environ[name] for name in settings.env if name in os.environ}
+
+
 def fit(repo: Repository, top: Path, git_dir: Path, settings: Worktree, log: Path, cell: Cell | None = None) -> str:
     """Do everything that `settings` ask for, in order; return the first problem, or nothing. Output goes to `log`."""
     put: list[str] = []
@@ -57,7 +63,7 @@ def fit(repo: Repository, top: Path, git_dir: Path, settings: Worktree, log: Pat
         if problem:
             break
         # git's own steps get hardened settings; what the user wrote runs as the user would run it
-        problem = _command(repo, top, command, settings.minutes * 60, log, hardened=number < len(commands), cell=cell)
+        problem = _command(repo, top, command, settings, log, hardened=number < len(commands), cell=cell)
     return problem
 
 
@@ -120,19 +126,24 @@ def _place(top: Path, name: str, log: Path) -> bool:
 
 
 def _command(
-    repo: Repository, top: Path, command: str, seconds: float, log: Path, *, hardened: bool, cell: Cell | None
+    repo: Repository, top: Path, command: str, settings: Worktree, log: Path, *, hardened: bool, cell: Cell | None
 ) -> str:
-    extra = {"RELAY_NONCE": secrets.token_hex(8)}  # so that what it leaves running is found and ended
+    # the nonce: so that what it leaves running is found and ended
+    extra = {**named(settings), "RELAY_NONCE": secrets.token_hex(8)}
     if hardened:
         extra |= gitenv.settings(drivers.find(repo).off)
     _say(log, f"$ {command}")
-    # git's own steps write to the common folder, which no cell shows but to read
-    ended = cells.run(None if hardened else cell, command, folder=top, env=extra, limits=Limits(seconds=seconds))
+    limits = Limits(seconds=settings.minutes * 60)
+    if hardened:  # in no cell, which would show the common folder but to read; and with the person's way to a remote
+        ended = proc.run(command, cwd=str(top), env=proc.clean_env(extra), limits=limits)
+    else:
+        ended = cells.run(cell, command, folder=top, env=extra, limits=limits)
     how = f"exited {ended.code}" if ended.ended == "exit" else f"was ended: {ended.ended} after {ended.seconds:.0f} s"
     _say(log, f"{ended.text.rstrip()}\n{how}".lstrip())
     return "" if ended.ended == "exit" and ended.code == 0 else f"`{command}` {how}"
 
 
 def _say(log: Path, text: str) -> None:
+    log.touch(0o600)
     with log.open("a", encoding="utf-8", errors="replace") as file:
-        file.write(text + "\n")
+        file.write(redact.own().text(text) + "\n")

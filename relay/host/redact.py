@@ -4,8 +4,7 @@ A value that is known is found as it is, and inside JSON, base64 and URLs; any o
 secret stays: object ids, hashes of receipts, ordinary words. Text that was JSON is JSON afterwards.
 """
 
-import base64
-import json
+import binascii
 import operator
 import os
 import re
@@ -137,6 +136,32 @@ class Redactor:
         return without(data, self.spans(data))
 
 
+class _Own:
+    """The redactor of this process, made when it is first asked for, and the variables that were named so far."""
+
+    named: frozenset[str] = frozenset()
+    redactor: Redactor | None = None
+
+
+def own() -> Redactor:
+    """Return the one redactor that stands before every writer of this process: what its environment holds, by name."""
+    if _Own.redactor is None:
+        _Own.redactor = Redactor(known(os.environ, _Own.named))
+    return _Own.redactor
+
+
+def name(variables: Iterable[str]) -> None:
+    """Say that these variables hold secrets, whatever they are called; whoever reads an agent's line says it."""
+    more = _Own.named.union(variables)
+    if more != _Own.named:
+        _Own.named, _Own.redactor = more, None
+
+
+def forget() -> None:
+    """Begin anew, with the environment as it is now: a command begins."""
+    _Own.named, _Own.redactor = frozenset(), None
+
+
 class Stream:
     """A redactor for what comes in pieces, which may cut a secret anywhere.
 
@@ -198,6 +223,8 @@ def without(data: bytes, spans: Iterable[Span]) -> bytes:
 
 def _forms(value: bytes) -> set[bytes]:
     """Return a value as it is, in JSON, in JSON in JSON, in a URL and in base64 wherever it begins there."""
+    import json  # 1 ms that nobody needs who has no secret
+
     text = value.decode("utf-8", "surrogateescape")
     forms = {value}
     for plain in (True, False):
@@ -206,7 +233,8 @@ def _forms(value: bytes) -> set[bytes]:
     for quoted in (quote(value, safe=""), quote(value), quote_plus(value)):
         forms |= {quoted.encode(), re.sub("%..", lambda found: found[0].lower(), quoted).encode()}
     for shift in range(3):  # what surrounds it decides on the first and the last letter, so they are left out
-        letters = base64.b64encode(b"\0" * shift + value)[-(-shift * 4 // 3) : (shift + len(value)) * 4 // 3]
+        coded = binascii.b2a_base64(b"\0" * shift + value)
+        letters = coded[-(-shift * 4 // 3) : (shift + len(value)) * 4 // 3]
         forms |= {letters, letters.translate(bytes.maketrans(b"+/", b"-_")), quote(letters, safe="").encode()}
     return forms
 

@@ -1,8 +1,8 @@
 """The terminal: the only file that prints. Data goes to stdout, talk to stderr.
 
-Whatever is printed loses terminal control sequences, since it may come from an agent (pitfalls row 102); Relay's own
-colours are marks until the last moment. A closed or full stdout changes no result (row 103), and a terminal that
-knows fewer characters gets `?` (row 104).
+Whatever is printed loses terminal control sequences, since it may come from an agent (pitfalls row 102), and then the
+secrets of this process; Relay's own colours are marks until the last moment. A closed or full stdout changes no result
+(row 103), and a terminal that knows fewer characters gets `?` (row 104).
 """
 
 import os
@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Final, Literal, TextIO
 
 from relay.errors import RelayError
+from relay.host import redact
 
 Colour = Literal["bold", "dim", "red", "green", "yellow", "blue", "cyan"]
 
@@ -47,7 +48,8 @@ class _Voice:
 
 
 def configure(*, quiet: bool, verbose: bool, json: bool) -> None:
-    """Set how loud Relay speaks, as `-q`, `-v` and `--json` say."""
+    """Set how loud Relay speaks, as `-q`, `-v` and `--json` say; a command begins here, and so do its secrets."""
+    redact.forget()
     _Voice.quiet, _Voice.verbose, _Voice.json = quiet, verbose, json
 
 
@@ -61,6 +63,11 @@ def _without_controls(text: str) -> str:
     return _CONTROL.sub(lambda found: "?" if "\ud800" <= found[0] <= "\udfff" else "", text)
 
 
+def _safe(text: str) -> str:
+    """Return what may be shown: first without controls, since one could stand inside a secret."""
+    return redact.own().text(_without_controls(text))
+
+
 def style(text: str, colour: Colour) -> str:
     """Return `text` in a colour, for a stream that shows colours; elsewhere it is just the text."""
     return f"{_MARKS[colour][0]}{plain(text)}{_END[0]}"
@@ -72,7 +79,10 @@ def data(text: str) -> None:
 
 
 def raw(content: bytes) -> None:
-    """Print bytes as they are, for another program to take, such as a diff; on a terminal they are text like any."""
+    """Print bytes as they are, for another program to take, such as a diff; on a terminal they are text like any.
+
+    What is kept has lost its secrets already, and a diff without some of its letters applies nowhere.
+    """
     try:
         if sys.stdout.isatty():
             data(content.decode("utf-8", "replace"))
@@ -137,7 +147,7 @@ def table(rows: Iterable[Sequence[str]], headers: Sequence[str] = ()) -> None:
 
 
 def _one_line(cell: str) -> str:
-    return re.sub(r"\s+", " ", _without_controls(cell)).strip()
+    return re.sub(r"\s+", " ", _safe(cell)).strip()
 
 
 def _width(text: str) -> int:
@@ -154,7 +164,7 @@ def _print(stream: TextIO | None, text: str) -> None:
     """Write one piece of text and a line end. A stream that is closed or full is given up in silence."""
     if stream is None:  # closed before Relay started
         return
-    text = _without_controls(text).translate(_CODES if _shows_colours(stream) else _NO_CODES)
+    text = _safe(text).translate(_CODES if _shows_colours(stream) else _NO_CODES)
     encoding = stream.encoding or "utf-8"
     text = text.encode(encoding, "replace").decode(encoding)
     try:

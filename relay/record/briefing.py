@@ -8,10 +8,10 @@ import msgspec
 
 from relay.errors import Exit, RelayError
 from relay.host import files, git
-from relay.record import evidence, note, prompt, reply
+from relay.record import evidence, instructions, note, prompt, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
-from relay.rules import findings
+from relay.rules import findings, steering
 from relay.rules.plan import Go
 from relay.terms import Ask, CriterionResult, JudgeReply, Phase, Plan, Receipt, Struct, WorkReply
 
@@ -106,7 +106,7 @@ def make(
         "reply_schema": json.dumps(reply.schema(phase.kind), indent=1),
     }
     crossed = ["spec", *(f"note {leg}" for leg in go.reads)]
-    crossed += [name for name in ("diff", "findings", "document", "questions") if handed[name]]
+    crossed += [name for name in ("instructions", "diff", "findings", "document", "questions") if values[name]]
     return Briefing(
         prompt=prompt.render(ledgers.frozen(ledger, plan.run, f"prompts/{phase.prompt}"), **values),
         crossed=tuple(crossed),
@@ -117,19 +117,19 @@ def make(
 
 def _asked(ledger: Ledger, plan: Plan) -> dict[str, Any]:
     """Return what the run was asked for, as it was frozen: the same for every leg."""
-    named = [name for name in sorted(plan.files) if name.startswith("instructions/")]
+    named = [name.removeprefix("instructions/") for name in sorted(plan.files) if name.startswith("instructions/")]
+    found = instructions.find(ledger.repo, plan.base)
     return {
         "task": ledgers.frozen(ledger, plan.run, "spec.md").decode(),
         "title": plan.title,
         "criteria": msgspec.to_builtins(plan.criteria),
         "must": msgspec.to_builtins(plan.must),
         "instructions": [
-            {
-                "path": name.removeprefix("instructions/"),
-                "text": ledgers.frozen(ledger, plan.run, name).decode("utf-8", "replace"),
-            }
+            {"path": name, "text": instructions.shown(name, ledgers.frozen(ledger, plan.run, f"instructions/{name}"))}
             for name in named
         ],
+        "nested": instructions.reading(found, plan.base),
+        "kept_back": list(found.kept_back),
     }
 
 
@@ -139,11 +139,14 @@ def _handed(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: Go) -> dic
     judges = phase.kind == "judge"
     known = _standing(ledger, chain, phase.name) if judges else _blocking(ledger, plan, chain)
     patch = git.diff(ledger.repo, go.base, go.start) if judges else b""
+    changed = git.numstat(ledger.repo, go.base, go.start) if judges else ()
+    steers = steering.steering(change.path for change in changed)
     return {
         "notes": _notes(ledger, plan, chain, go, phase),
         "document": document(ledger, plan, chain, go),
         "diff": patch.decode("utf-8", "replace"),
-        "changed": msgspec.to_builtins(git.numstat(ledger.repo, go.base, go.start)) if judges else [],
+        "changed": msgspec.to_builtins(changed),
+        "steering": [{"why": why, "paths": paths} for why, paths in steers.items()],
         "findings": msgspec.to_builtins(known),
         "questions": questions(ledger, chain),
     }

@@ -10,14 +10,11 @@ import msgspec
 
 from relay import __version__
 from relay.errors import RelayError
-from relay.host import clock, files, git
+from relay.host import clock, files
 from relay.host.repository import Repository
-from relay.record import catalog, config, plan_file, prompt
+from relay.record import catalog, config, instructions, plan_file, prompt
 from relay.record.ledger import Ledger
 from relay.terms import Agent, Budget, Phase, Plan, Ship, Spec, Struct
-
-INSTRUCTIONS: Final = ("AGENTS.md", "CLAUDE.md")
-"""Instruction files of a project: they reach an agent through Relay's prompt, from the base commit and nowhere else."""
 
 SLUG: Final = 40
 """Characters of the part of a run's id that is made from the spec's name (pitfalls row 94)."""
@@ -63,10 +60,7 @@ def freeze(
         if not where.startswith(catalog.BUILT_IN):  # ours are checked by our own tests
             prompt.check(template, f"`{where}`")
         frozen[f"prompts/{phase.prompt}"] = template
-    for path in INSTRUCTIONS:
-        text = git.blob(repo, commit, path)
-        if text is not None:
-            frozen[f"instructions/{path}"] = text
+    frozen |= {f"instructions/{path}": text for path, text in instructions.find(repo, commit).texts.items()}
     return Frozen(plan=_plan(spec, settings, base_ref, commit, phases, used, frozen, name, unchecked), files=frozen)
 
 

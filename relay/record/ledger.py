@@ -77,9 +77,10 @@ def prepare(ledger: Ledger) -> None:
     try:
         found = files.read(path).decode("utf-8", "replace").strip()
     except FileNotFoundError:
-        (ledger.root / "runs").mkdir(parents=True, exist_ok=True)
-        files.write(ledger.root / "README", README, 0o644)
-        files.write(path, f"{SCHEMA}\n".encode(), 0o644)
+        for folder in (ledger.root, ledger.root / "runs"):
+            folder.mkdir(0o700, exist_ok=True)
+        files.write(ledger.root / "README", README)
+        files.write(path, f"{SCHEMA}\n".encode())
         files.sync_folder(ledger.root)
         return
     if found != str(SCHEMA):
@@ -138,9 +139,9 @@ def create(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes]) -> Plan:
 
 def _made(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes], draft: Path) -> Plan:
     """Fill the draft of a run and give it the run's name, or the next one that is free."""
-    (draft / "legs").mkdir(parents=True)
+    for folder in (draft, draft / "legs", *((draft / name).parent for name in frozen)):
+        folder.mkdir(0o700, exist_ok=True)
     for name, data in frozen.items():
-        (draft / name).parent.mkdir(parents=True, exist_ok=True)
         files.write(draft / name, data)
         files.sync_folder((draft / name).parent)
     wanted, count = plan.run, 1
@@ -259,7 +260,7 @@ def begin(ledger: Ledger, start: Start) -> None:
     """Write start.json, the intent; called again as more of the circumstances are known."""
     folder = ledger.leg(start.run, start.leg)
     fresh = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(0o700, parents=True, exist_ok=True)
     files.write(folder / "start.json", receipt.encode(start))
     files.sync_folder(folder)
     if fresh:
@@ -282,7 +283,7 @@ def seal(ledger: Ledger, sealed: Receipt, beside: Mapping[str, bytes]) -> Receip
     The caller holds the run's lock and has made the commit and its ref. `prev` is filled in here, under that lock.
     """
     folder = ledger.leg(sealed.run, sealed.leg)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(0o700, parents=True, exist_ok=True)
     path = folder / "receipt.json"
     if path.exists():
         hint = f"somebody else wrote it: look at it, then move it away: cat {path}"

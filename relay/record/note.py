@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Final, TypeVar
 
+from relay.host import term
 from relay.rules import plan as rules
 from relay.terms import SCHEMA, Check, ClaimedFinding, Finding, JudgeReply, Must, Plan, Receipt, Reply, WorkReply
 
@@ -88,7 +89,7 @@ class _Cutter:
     """Cuts text to a length and a list to a number of items, and says so where it did.
 
     All text but that of musts goes through here: an agent also chooses the names of files. What comes out is one
-    line without a full commit id, so that nothing in it can begin a section, and nothing in it drifts.
+    line without a full commit id or a control, so that nothing in it begins a section, drifts or moves a cursor.
     """
 
     def __init__(self, limit: int) -> None:
@@ -96,7 +97,7 @@ class _Cutter:
 
     def __call__(self, text: str) -> str:
         """Fold one piece of text into one line and cut it."""
-        line = COMMIT.sub(lambda found: f"<pending: git rev-parse {found[0][:12]}>", " ".join(text.split()))
+        line = COMMIT.sub(lambda found: f"<pending: git rev-parse {found[0][:12]}>", " ".join(term.plain(text).split()))
         if len(line) <= self.limit:
             return line
         return f"{line[: self.limit]} [cut: {len(line) - self.limit} more characters]"

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from relay.errors import Exit, RelayError
+from relay.host import redact
 from relay.terms import SCHEMA, Plan
 
 
@@ -16,7 +17,10 @@ def encode(plan: Plan) -> bytes:
 
 
 def decode(data: bytes, path: str) -> Plan:
-    """Read a plan strictly; anything unknown or torn is an error (exit 6) that names the file."""
+    """Read a plan strictly; anything unknown or torn is an error (exit 6) that names the file.
+
+    What its variables hold is a secret from here on.
+    """
     try:
         found = msgspec.toml.decode(data)
         schema = found.get("schema")
@@ -26,10 +30,14 @@ def decode(data: bytes, path: str) -> Plan:
                 hint="use the version of Relay that wrote it",
                 exit_code=Exit.GATE,
             )
-        return msgspec.convert(found, Plan)
+        plan = msgspec.convert(found, Plan)
     except (msgspec.MsgspecError, ValueError) as error:
         hint = "restore it, or start anew with `relay run`"
         raise RelayError(f"`{path}` cannot be read: {error}", hint=hint, exit_code=Exit.GATE) from None
+    for agent in plan.agents:
+        redact.name(agent.env if agent.key is None else (*agent.env, agent.key))
+    redact.name(plan.worktree.env)
+    return plan
 
 
 def renamed(plan: Plan, run: str) -> Plan:

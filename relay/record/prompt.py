@@ -25,8 +25,10 @@ NAMES: Final = frozenset(
         "document",  # the text of a document handed over, a plan for instance; empty where there is none
         "findings",  # of {id, severity, path, line, title}, and where known {why, quote, evidence, repro, dispute}
         "instructions",  # of {path, text}: the project's own instruction files, from the base commit
+        "kept_back",  # folders of the base with skills and the like, which are not passed on
         "must",  # of {must, prerequisite, authority, fallback, consequence}, or text
         "must_from_person",  # of text: what a person demanded during the run
+        "nested",  # commands that show instructions for one folder, as they are at the base
         "nonce",  # the leg's own; it also closes the blocks of data, so that no text inside can
         "notes",  # of {leg, text}: the notes of the phases this one reads
         "phase",  # its name
@@ -36,6 +38,7 @@ NAMES: Final = frozenset(
         "reply_schema",  # JSON text
         "round",  # from 1
         "standing",  # of {id, met, by}: how the criteria stand, as far as Relay could tell
+        "steering",  # of {why, paths}: what of the change steers tools, CI or later runs
         "task",  # the text of the spec
         "title",  # the spec's
         "turn",  # from 1

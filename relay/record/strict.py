@@ -5,6 +5,7 @@ once more along its type, down to the smallest piece that does not fit.
 """
 
 import json
+import re
 import tomllib
 import types
 import typing
@@ -108,6 +109,15 @@ def inside(where: str, path: str, names: Iterable[str]) -> None:
     for name in names:
         if not name.strip() or "\0" in name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
             raise refusal(where, f"`{path}` has `{name}`, it must be a path below the repository's root")
+
+
+def variables(where: str, path: str, names: Iterable[str]) -> None:
+    """Refuse what cannot be the name of a variable; a value that somebody wrote there is not repeated."""
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+            shown = re.sub("=.+", "=...", name, flags=re.DOTALL)
+            hint = 'write its name alone, and set it where you call relay: env = ["NAME"]'
+            raise refusal(where, f"`{path}` has `{shown}`, which is not the name of a variable", hint)
 
 
 def _known_schema(value: object, kind: type) -> object:

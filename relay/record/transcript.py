@@ -50,9 +50,7 @@ class Transcript:
 
     def tell(self, told: Told) -> None:
         """Append one thing that happened, without the secrets in it."""
-        fields = msgspec.to_builtins(told)
-        kept = {name: value for name, value in fields.items() if name == "type" or value not in ("", None, 0, True)}
-        line = json.dumps({"type": told.type, "at": clock.stamp(), **kept}, ensure_ascii=False)
+        line = json.dumps({"type": told.type, "at": clock.stamp()} | msgspec.to_builtins(told), ensure_ascii=False)
         self._keep(self._redactor.text(line))
 
     def _put(self, piece: bytes) -> None:

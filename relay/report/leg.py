@@ -8,6 +8,7 @@ from relay.host import pids
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.report import run as runs
+from relay.rules import steering
 from relay.terms import Finding, Receipt, Start
 
 SHORT = 12
@@ -43,6 +44,7 @@ def _leg(ledger: Ledger, sealed: Receipt) -> Iterator[str]:
     yield from _listed("drift, no fault of the agent", sealed.drift)
     yield from _listed("not carried", [f"{item.path}: {item.why}" for item in sealed.refused])
     yield from _listed("changed", [f"{item.path} {counted(item.added, item.removed)}" for item in sealed.changed])
+    yield from _listed("steers others", steering.told(item.path for item in sealed.changed))
     yield from _listed("checks", [checked(sealed, index) for index in range(len(sealed.checks))])
     yield from _listed(f"criteria, {sealed.score}", [criterion(sealed, index) for index in range(len(sealed.criteria))])
     named = zip(sealed.findings, runs.titles(ledger, sealed), strict=False) if sealed.findings else ()

@@ -47,7 +47,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     context: float = 0.6
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class Told(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that happened in a leg, as every backend tells it: a line of its transcript, and of the live view.
 
     `text`: what the agent said, `thought` what it thought; `call`: it calls `tool` with `text` as arguments, `result`:

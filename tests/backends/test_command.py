@@ -119,8 +119,9 @@ def test_a_program_that_exits_0_without_a_reply_has_not_replied(tmp_path: Path) 
         'echo "{}" > real.json; ln -s "$PWD/real.json" "$RELAY_REPLY"',
         'mkdir "$RELAY_REPLY"',
         'head -c 5000000 /dev/zero > "$RELAY_REPLY"',
+        'io=$(dirname "$RELAY_REPLY"); echo "{}" > "$RELAY_REPLY"; mv "$io" mine; ln -s "$PWD/mine" "$io"',
     ],
-    ids=["fifo", "link", "folder", "too-large"],
+    ids=["fifo", "link", "folder", "too-large", "behind-a-link"],
 )
 def test_a_reply_that_is_no_plain_file_of_a_sane_size_is_not_read(tmp_path: Path, plant: str) -> None:
     taken = take(ask(tmp_path, agent(program(tmp_path, plant)), "work"))

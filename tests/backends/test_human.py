@@ -53,3 +53,12 @@ def test_a_reply_behind_a_link_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "reply.json").symlink_to(tmp_path / "real.json")
     taken = take(tmp_path / "reply.json")
     assert (taken.ended_by, taken.reply) == ("no-reply", None)
+
+
+def test_a_reply_in_a_folder_that_is_a_link_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "reply.json").write_bytes(b'{"status": "done"}')
+    (tmp_path / "leg.io").symlink_to(tmp_path / "mine")
+    taken = take(tmp_path / "leg.io" / "reply.json")
+    assert (taken.ended_by, taken.reply) == ("no-reply", None)
+    assert "leads through a link" in (taken.problem or "")

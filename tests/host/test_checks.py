@@ -29,6 +29,51 @@ def test_a_check_runs_in_its_folder_with_no_foreign_repository(tmp_path: Path, m
     assert text == f"{tmp_path.resolve()}\nnone\n"
 
 
+SURROUNDINGS = {
+    "HOME": "/home/me",
+    "XDG_CACHE_HOME": "/home/me/.cache",
+    "CARGO_HOME": "/home/me/cargo",
+    "PYENV_ROOT": "/home/me/pyenv",
+    "NVM_DIR": "/home/me/nvm",
+    "GOPATH": "/home/me/go",
+    "LC_TIME": "C",
+    "SSL_CERT_FILE": "/etc/ssl/cert.pem",
+    "CFLAGS": "-O2",
+    "https_proxy": "http://proxy.example:8080",
+    "NO_PROXY": "127.0.0.1",
+}
+KEPT_BACK = {
+    "ANTHROPIC_API_KEY": "one",
+    "AWS_SECRET_ACCESS_KEY": "two",
+    "DATABASE_URL": "three",
+    "SSH_AUTH_SOCK": "/run/agent",
+    "KUBECONFIG": "/home/me/kube",
+    "HTTP_PROXY": "http://me:hidden@proxy.example:8080",
+    "PYTHONPATH": "/elsewhere",
+    "GIT_DIR": "/elsewhere",
+    "RELAY_HOME": "/elsewhere",
+    "EDITOR": "vi",
+}
+
+
+def test_a_command_in_the_open_finds_its_home_and_its_tools_and_none_of_the_persons_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (SURROUNDINGS | KEPT_BACK).items():
+        monkeypatch.setenv(name, value)
+    _, text = run("env", tmp_path)
+    seen = dict(line.split("=", 1) for line in text.splitlines())
+    assert {name: seen.get(name) for name in SURROUNDINGS} == SURROUNDINGS
+    assert not KEPT_BACK.keys() & seen.keys()
+    assert (seen["LEG"], seen["PATH"]) == ("01-implement", os.environ["PATH"])
+
+
+def test_what_is_named_goes_before_what_is_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEG", "another")
+    monkeypatch.delenv("HOME")
+    assert run('echo "$LEG ${HOME:+found}"', tmp_path)[1] == "01-implement found\n"
+
+
 def test_a_check_over_its_time_is_red_even_if_it_claims_success(tmp_path: Path) -> None:
     check, text = run("trap 'exit 0' INT; echo begun; while :; do sleep 0.05; done", tmp_path, seconds=0.5)
     assert (check.exit, check.ended, text) == (124, "timeout", "begun\n")

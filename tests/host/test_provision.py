@@ -1,12 +1,13 @@
 """Set-up: a fresh worktree gets what its work needs, and none of it is ever committed or overwritten."""
 
 import os
+import secrets
 from pathlib import Path
 
 import pytest
 
 from relay.errors import RelayError
-from relay.host import git, repository, snapshot, worktree
+from relay.host import git, redact, repository, snapshot, worktree
 from relay.host.lease import Lease
 from relay.host.repository import Repository
 from relay.terms import Worktree
@@ -122,6 +123,29 @@ def test_set_up_sees_its_own_worktree_whatever_is_inherited(
     )
     assert problem == ""
     assert f"{lease.path}\n" in log
+
+
+def test_the_log_of_set_up_holds_no_secret_and_is_for_the_person_alone(
+    project: World, repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = secrets.token_urlsafe(24)
+    monkeypatch.setenv("PACKAGE_TOKEN", held)
+    redact.forget()
+    settings = Worktree(setup=("echo got $PACKAGE_TOKEN",), env=("PACKAGE_TOKEN", "NOT_SET"))
+    problem, log = prepared(project, repo, leased(project, repo), settings)
+    assert (problem, held in log) == ("", False)
+    assert "got [redacted PACKAGE_TOKEN]" in log
+    assert (project.folder / "setup.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_set_up_gets_what_is_named_and_what_is_harmless(
+    project: World, repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NAMED", "UNNAMED"):
+        monkeypatch.setenv(name, "is here")
+    settings = Worktree(setup=('echo "$NAMED, ${UNNAMED-absent}, $HOME"',), env=("NAMED",))
+    _, log = prepared(project, repo, leased(project, repo), settings)
+    assert f"is here, absent, {os.environ['HOME']}\n" in log
 
 
 def test_submodules_are_filled_and_given_back(project: World, repo: Repository) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from relay.errors import Exit, RelayError
-from relay.host import term
+from relay.host import redact, term
 from tests.world import CHECKOUT, SAFETY
 
 
@@ -207,3 +207,68 @@ def test_a_closed_stderr_is_no_failure() -> None:
 def test_a_terminal_of_few_characters_gets_a_question_mark() -> None:
     done = shell('"$1" -c "$2" | tail -1', PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stdout) == (0, "line 99999 ?\n")
+
+
+SECRET = "pw-7Gk2mQ9xLr4Tz" + "8Vb"
+"""What a variable holds in these tests; put together, so that it does not stand in the repository."""
+
+
+@pytest.fixture
+def secret(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return a secret of the person's environment."""
+    monkeypatch.setenv("MY_TOKEN", SECRET)
+    term.configure(quiet=False, verbose=True, json=False)
+    return SECRET
+
+
+def test_nothing_that_is_printed_shows_a_secret_of_the_environment(
+    secret: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    term.data(f"data {secret}")
+    term.say(f"said {secret}")
+    term.detail(f"detail {secret}")
+    term.hint(f"curl -H {secret}")
+    term.error(RelayError(f"`{secret}` is wrong", hint=f"not {secret}"))
+    out, err = capsys.readouterr()
+    assert out == "data [redacted MY_TOKEN]\n"
+    assert err.count("[redacted MY_TOKEN]") == 5
+    assert secret not in out + err
+
+
+def test_a_secret_in_a_cell_keeps_the_columns_in_line(secret: str, capsys: pytest.CaptureFixture[str]) -> None:
+    term.table([[secret, "one"], ["b", term.style(secret, "red")]])
+    assert capsys.readouterr().out == "[redacted MY_TOKEN]  one\nb                    [redacted MY_TOKEN]\n"
+
+
+def test_an_event_without_its_secret_is_json_still(secret: str, capsys: pytest.CaptureFixture[str]) -> None:
+    term.configure(quiet=False, verbose=False, json=True)
+    term.event("leg", said=f'"{secret}"', quoted=json.dumps([secret]))
+    said = json.loads(capsys.readouterr().out)
+    assert said == {"type": "leg", "said": '"[redacted MY_TOKEN]"', "quoted": '["[redacted MY_TOKEN]"]'}
+
+
+def test_controls_inside_a_secret_do_not_hide_it(secret: str, screen: Screen) -> None:
+    assert screen.data(f"{secret[:5]}\x1b[0m{secret[5:]}") == "[redacted MY_TOKEN]\n"
+
+
+def test_a_variable_that_an_agents_line_names_is_a_secret_whatever_it_is_called(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PLAIN_NAME", SECRET)
+    term.configure(quiet=False, verbose=False, json=False)
+    term.data(SECRET)
+    redact.name(["PLAIN_NAME"])
+    term.data(SECRET)
+    assert capsys.readouterr().out == f"{SECRET}\n[redacted PLAIN_NAME]\n"
+
+
+def test_what_is_for_another_program_stays_as_it_is_and_a_terminal_shows_no_secret(
+    secret: str, screen: Screen, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    patch = f"+key = {secret}\n".encode()
+    term.raw(patch)
+    assert capfdbinary.readouterr().out == patch
+    with contextlib.redirect_stdout(screen):
+        term.raw(patch)
+    assert isinstance(screen.buffer, io.BytesIO)
+    assert screen.buffer.getvalue() == b"+key = [redacted MY_TOKEN]\n"

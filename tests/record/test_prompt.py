@@ -22,8 +22,10 @@ BARE: dict[str, Any] = {
     "document": "",
     "findings": [],
     "instructions": [],
+    "kept_back": [],
     "must": [],
     "must_from_person": [],
+    "nested": [],
     "nonce": "n0nce",
     "notes": [],
     "phase": "review",
@@ -33,6 +35,7 @@ BARE: dict[str, Any] = {
     "reply_schema": '{"type": "object"}',
     "round": 1,
     "standing": [],
+    "steering": [],
     "task": "Make add add.",
     "title": "Make add add",
     "turn": 1,
@@ -48,13 +51,16 @@ FULL: dict[str, Any] = BARE | {
         {"id": "f3", "severity": "minor", "path": "x", "line": 1, "title": "t", "dispute": "it is meant so"},
     ],
     "instructions": [{"path": "AGENTS.md", "text": "Use tabs."}],
+    "kept_back": [".claude/skills", ".cursor/rules"],
     "must": [Must(must="keep the API", authority="the owner", fallback="ask", consequence="users break"), "stay small"],
     "must_from_person": ["no new dependency"],
+    "nested": ["git show abc123:docs/AGENTS.md"],
     "notes": [{"leg": "01-implement", "text": "## Completed\nall of it"}],
     "questions": [{"question": "which port?", "answer": "8080"}],
     "recovery": [{"command": "git log --oneline -5", "output": "abc first", "at": "2026-11-29T02:41:07Z"}],
     "round": 2,
     "standing": [{"id": "c1", "met": False, "by": "relay"}, {"id": "c2", "met": False, "by": "nobody"}],
+    "steering": [{"why": "run by git, or at a commit", "paths": [".gitattributes", "odd\nname/.husky/x"]}],
     "turn": 3,
 }
 
@@ -88,6 +94,8 @@ def test_a_shipped_prompt_can_be_filled_with_little_and_with_much(name: str) -> 
         "f2",
         "false",
         "it is meant so",
+        "`git show abc123:docs/AGENTS.md`",
+        "not passed on: `.claude/skills`, `.cursor/rules`.",
     ):
         assert words in much
     assert "- `c1` not met\n- `c2` undecided\n" in much
@@ -105,6 +113,23 @@ def test_judges_are_told_to_change_nothing_and_to_bring_evidence() -> None:
 def test_only_those_who_judge_a_change_are_shown_the_diff() -> None:
     shown = {name: "return a + b" in prompt.render(catalog.builtin("prompts", f"{name}.md"), **FULL) for name in NAMES}
     assert [name for name, seen in shown.items() if seen] == ["review", "acceptance"]
+
+
+def test_only_those_who_judge_a_change_are_told_what_of_it_steers_others() -> None:
+    line = "- run by git, or at a commit: `.gitattributes`, `odd name/.husky/x`\n"
+    shown = {name: line in prompt.render(catalog.builtin("prompts", f"{name}.md"), **FULL) for name in NAMES}
+    assert [name for name, seen in shown.items() if seen] == ["review", "acceptance"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_instructions_are_the_repositorys_words_and_stand_below_the_page(name: str) -> None:
+    text = prompt.render(catalog.builtin("prompts", f"{name}.md"), **FULL)
+    said = text.partition("## The project's instructions")[2].partition("\n## ")[0]
+    assert "The repository's own words, from its base commit" in said
+    assert "this page counts" in said
+    assert "<<<instructions n0nce AGENTS.md\nUse tabs.\ninstructions n0nce>>>" in said
+    bare = prompt.render(catalog.builtin("prompts", f"{name}.md"), **BARE)
+    assert "## The project's instructions" not in bare
 
 
 def test_a_document_goes_to_those_who_work_by_it_or_judge_it() -> None:

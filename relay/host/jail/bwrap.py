@@ -63,7 +63,7 @@ class Built:
 
     def __init__(self, words: list[str], fds: tuple[int, ...], status: int, gate: int) -> None:
         self.words, self.fds = words, fds
-        self._status, self._gate, self._said = status, gate, b""
+        self._status, self._gate, self._said, self._inside = status, gate, b"", -1
 
     def _read(self) -> bytes:
         with suppress(BlockingIOError):
@@ -85,13 +85,24 @@ class Built:
     def enter(self, process: Process, group: Path | None) -> None:
         """Let the command begin, in a control group if there is one: the two processes so far are all there are."""
         with suppress(ProcessLookupError):  # it died: the end will say why
+            while not self.first:
+                if not select.select([self._status], [], [], _MOMENT)[0] and not pids.alive(process):
+                    return
+            with suppress(AttributeError, OSError):
+                self._inside = os.pidfd_open(self.first)
             if group is not None:
-                group.write_text(str(process.pid), encoding="ascii")
-                while not self.first:
-                    if not select.select([self._status], [], [], _MOMENT)[0] and not pids.alive(process):
-                        return
-                group.write_text(str(self.first), encoding="ascii")
+                for number in (process.pid, self.first):
+                    group.write_text(str(number), encoding="ascii")
         os.write(self._gate, b"x")
+
+    def gone(self, seconds: float) -> bool:
+        """Wait for the end of the first process inside, and tell whether it came: all others end with it."""
+        return self._inside >= 0 and bool(select.select([self._inside], [], [], seconds)[0])
+
+    def close(self) -> None:
+        """Forget the first process inside."""
+        if self._inside >= 0:
+            os.close(self._inside)
 
 
 @contextmanager
@@ -116,7 +127,9 @@ def built(program: str, mounts: Mounts, bounds: Bounds, asked: Asked) -> Iterato
         data = {path: memory(content) for path, content in mounts.replaced.items()}
         files = _Files(memory(seccomp.program()), told, waits, data)
         words = _arguments(program, mounts, bounds, asked, files)
-        yield Built(words, (files.seccomp, told, waits, *data.values()), status, gate)
+        jail = Built(words, (files.seccomp, told, waits, *data.values()), status, gate)
+        stack.callback(jail.close)
+        yield jail
 
 
 def _arguments(program: str, mounts: Mounts, bounds: Bounds, asked: Asked, files: _Files) -> list[str]:

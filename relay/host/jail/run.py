@@ -105,7 +105,9 @@ def jailed(  # noqa: PLR0913  what `proc.run` takes, and what a jail adds
             limits=limits,
             sink=sink,
             spawned=begun,
-            guard=proc.Guard(_watch(mounts, bounds, copy, jail).look, jail.fds, mounts.access is Access.READ),
+            guard=proc.Guard(
+                _watch(mounts, bounds, copy, jail).look, jail.fds, jail.gone, harmless=mounts.access is Access.READ
+            ),
         )
         if ended.ended == "exit" and ended.code >= 0 and not jail.ran:
             found = rungs.explain(ended.text)
@@ -149,7 +151,7 @@ def environment(named: Mapping[str, str], home: Path, *, inside: bool = False) -
     )
     where = {"HOME": str(home), "TMPDIR": tempfile.gettempdir()}
     if inside:
-        where = tools.variables(passed["PATH"], home) | {"HOME": bwrap.HOME, "TMPDIR": bwrap.TMP}
+        where = {**tools.variables(passed["PATH"], home), "HOME": bwrap.HOME, "TMPDIR": bwrap.TMP}
     return {**passed, **_FIXED, **where, **named}
 
 

@@ -6,7 +6,8 @@ known tool folders; of everything else in the home only what stands on PATH itse
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -48,15 +49,12 @@ def readable(path: str, home: Path) -> tuple[Path, ...]:
     return tuple(path for path in found if not any(path != other and path.is_relative_to(other) for other in found))
 
 
-def variables(path: str, home: Path) -> dict[str, str]:
+@lru_cache(maxsize=8)
+def variables(path: str, home: Path) -> Mapping[str, str]:
     """Return where programs on `path` have their parts, for those that are there."""
     homes = [home, *(found for entry in path.split(os.pathsep) if (found := _home(Path(entry))))]
-    return {
-        name: str(found / place)
-        for name, place in _ENV.items()
-        for found in reversed(homes)
-        if (found / place).is_dir()
-    }
+    places = ((name, f"{found}/{place}") for name, place in _ENV.items() for found in reversed(homes))
+    return {name: place for name, place in places if os.path.isdir(place)}  # also where nobody may look
 
 
 def _home(entry: Path) -> Path | None:

@@ -236,8 +236,10 @@ class Cell:
         with subprocess.Popen(
             ["sleep", "300"], env=env, user=user, group=user, extra_groups=[] if user else None
         ) as it:
-            yield it
-            it.kill()
+            try:
+                yield it
+            finally:
+                it.kill()
 
     def restore(self) -> None:
         """Put the worktree's files back as they were, if they are not."""
