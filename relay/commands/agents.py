@@ -1,4 +1,4 @@
-"""`relay agents`: who can take a leg here, and what a reply looks like."""
+"""`relay agents`: who can take a leg here, whether one answers, and what a reply looks like."""
 
 import json
 
@@ -12,14 +12,14 @@ from relay.host import repository, term
 @common.everywhere
 @click.pass_context
 def command(context: click.Context) -> int:
-    """List the agents, or print the JSON schema of a reply."""
+    """List the agents, call one, or print the JSON schema of a reply."""
     return listed() if context.invoked_subcommand is None else 0
 
 
 @command.command("list")
 @common.everywhere
 def agents() -> int:
-    """List the agents of relay.toml and your own, the phases each serves, and whether it could run."""
+    """List the agents of relay.toml and your own, the phases each serves, where its key is, whether it could run."""
     return listed()
 
 
@@ -38,19 +38,37 @@ def listed() -> int:
             model=agent.model,
             vendor=agent.vendor,
             phases=list(line.phases),
+            key=line.key,
             version=line.version,
             problem=line.problem,
         )
         state = term.style(line.problem, "red") if line.problem else line.version or "-"
-        rows.append([agent.name, agent.backend, agent.model or "-", agent.vendor, ", ".join(line.phases) or "-", state])
+        shown = (agent.name, agent.backend, agent.model, agent.vendor, ", ".join(line.phases), line.key, state)
+        rows.append([cell or "-" for cell in shown])
     if rows and not common.as_json():
-        term.table(rows, ("agent", "backend", "model", "vendor", "phases", "version"))
+        term.table(rows, ("agent", "backend", "model", "vendor", "phases", "key", "version"))
     if found.problem:
         term.say(f"no run could start yet: {found.problem}")
         term.hint(found.hint)
     elif not rows:
         term.say("no agents yet")
         term.hint("relay init")
+    return 0
+
+
+@command.command("test")
+@click.argument("name")
+@common.everywhere
+def call(name: str) -> int:
+    """Make one tiny real call through the agent NAME, and say what came back."""
+    from relay.report import lineup
+
+    agent, answer = lineup.call(repository.discover(common.folder()), name)
+    term.event("test", name=agent.name, backend=agent.backend, called=answer is not None, answer=answer or "")
+    if answer is None:
+        term.say(f"`{agent.name}` is `{agent.backend}`: there is nothing to call")
+    elif not common.as_json():
+        term.data(f"{agent.name}: {answer}")
     return 0
 
 

@@ -1,0 +1,54 @@
+"""What a turn costs, and how large a model's window is, by the list of prices that ships with genai-prices."""
+
+from decimal import ROUND_HALF_UP
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from relay.backends.talk import Turn
+from relay.terms import Agent
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo
+
+WINDOW: Final = 128_000
+"""Tokens of the window of a model that nobody knows; `window` of the agent in relay.toml says better."""
+
+
+def cost(provider: str, model: str, turn: Turn) -> int | None:
+    """Return what a turn cost in millionths of a dollar, by the model that took it; None where no price is known."""
+    import genai_prices  # 0.2 s
+
+    usage = genai_prices.Usage(
+        input_tokens=turn.usage.input,
+        cache_read_tokens=turn.usage.cached,
+        cache_write_tokens=turn.written,
+        output_tokens=turn.usage.output,
+    )
+    try:
+        price = genai_prices.calc_price(usage, model, provider_id=provider)
+    except (LookupError, ValueError):
+        return None
+    return int((price.total_price * 1_000_000).to_integral_value(ROUND_HALF_UP))
+
+
+def known(provider: str, model: str) -> bool:
+    """Tell whether the price of a model is known."""
+    return _model(provider, model) is not None
+
+
+def window(provider: str, agent: Agent, model: str) -> int:
+    """Return the window of a model in tokens: what the agent says, else what is known, else `WINDOW`."""
+    if agent.window is not None:
+        return agent.window
+    found = _model(provider, model)
+    return (found.context_window if found else None) or WINDOW
+
+
+@cache
+def _model(provider: str, model: str) -> "ModelInfo | None":
+    import genai_prices
+
+    try:
+        return genai_prices.calc_price(genai_prices.Usage(), model, provider_id=provider).model
+    except (LookupError, ValueError):
+        return None
