@@ -1,15 +1,17 @@
 """One leg, from the gate to a sealed receipt."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from relay import backends, confine, offer, ready, settle, weigh
 from relay.backends.base import Lane, Needs
 from relay.host import clock, jail, lock, proc
+from relay.live import Live
 from relay.record import briefing, evidence, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
@@ -19,9 +21,13 @@ from relay.rules import plan as rules
 from relay.terms import Ask, Plan, Receipt, Taken
 from relay.underway import Leg
 
+Piece = TypeVar("Piece")
 
-def run(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> Receipt:
+
+def run(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go, live: Live) -> Receipt:
     """Run the leg that the plan ordered; returns its receipt, or that of the offer where a person takes the leg.
+
+    What the agent does meanwhile is told to `live`.
 
     Raises `RelayError` (exit 6) where the gate refuses, before anything started. `Interrupted` passes through, and
     leaves a start without a receipt, which whoever takes the run's lock next seals.
@@ -39,7 +45,7 @@ def run(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> R
                 whole = ready.ready(whole) if go.offer is None else offer.taken_up(whole, go.offer)
         except weigh.SetupError as error:
             problem = error.message
-        return settle.seal(whole, Taken(ended_by="setup", problem=problem) if problem else _take(whole))
+        return settle.seal(whole, Taken(ended_by="setup", problem=problem) if problem else _take(whole, live))
 
 
 def preflight(plan: Plan, where: Path) -> dict[str, str]:
@@ -74,24 +80,37 @@ def _begun(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -
         yield Leg(ledger=ledger, plan=plan, chain=tuple(chain), go=go, start=start, began=clock.monotonic())
 
 
-def _take(leg: Leg) -> Taken:
+def _take(leg: Leg, live: Live) -> Taken:
     """Let the backend take the leg; every byte it says goes into the transcript, every process into start.json."""
     ask = ready.ask(leg)
     folder = leg.ledger.leg(leg.plan.run, leg.start.leg)
     backend = backends.named(ask.agent.backend)
     with Transcript(folder / "transcript.jsonl", leg.redactor) as transcript:
         lane = Lane(
-            sink=transcript.write,
-            told=transcript.tell,
+            sink=_both(transcript.write, live.heard),
+            told=_both(transcript.tell, live.told),
             spawned=lambda process: ledgers.begin(leg.ledger, msgspec.structs.replace(leg.start, agent=process)),
             unfit=lambda raw: reply.decode(raw, ask.kind, ask.nonce)[1],
             cell=_cell(leg, ask, backend.needs(ask)),
         )
-        taken = backend.take(ask, lane)
-    _, minutes = rules.remaining(leg.plan, leg.chain, leg.go.phase)
-    if taken.ended_by == "timeout" and minutes is not None and minutes < leg.plan.phase(leg.go.phase).minutes:
+        try:
+            taken = backend.take(ask, lane)
+        finally:
+            live.over()
+    minutes = rules.remaining(leg.plan, leg.chain, leg.go.phase).minutes
+    if taken.ended_by == "timeout" and minutes is not None and minutes < leg.phase.minutes:
         return msgspec.structs.replace(taken, ended_by="budget", problem="the budget's minutes are used up")
     return taken
+
+
+def _both(one: Callable[[Piece], None], other: Callable[[Piece], None]) -> Callable[[Piece], None]:
+    """Return what gives each piece to both."""
+
+    def give(piece: Piece) -> None:
+        one(piece)
+        other(piece)
+
+    return give
 
 
 def _cell(leg: Leg, ask: Ask, needs: Needs) -> jail.Cell | None:

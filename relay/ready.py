@@ -124,17 +124,20 @@ def ask(leg: Leg) -> Ask:
 
 def _limits(leg: Leg, agent: Agent) -> Limits:
     """Return what the leg may use: what the phase and the agent say, and no more than the run's budget has left."""
-    usd, minutes = rules.remaining(leg.plan, leg.chain, leg.go.phase)
-    phase = leg.plan.phase(leg.go.phase)
-    dollars = [amount for amount in (usd, agent.usd) if amount is not None]
+    left = rules.remaining(leg.plan, leg.chain, leg.go.phase)
+    turns, tokens, usd = _least(left.turns, agent.turns), _least(left.tokens, agent.tokens), _least(left.usd, agent.usd)
     return Limits(
-        seconds=60 * (phase.minutes if minutes is None else min(phase.minutes, minutes)),
+        seconds=60 * (_least(left.minutes, leg.phase.minutes) or 0),
         idle=None if agent.idle is None else 60 * agent.idle,
         output=1 << 28,
-        turns=agent.turns,
-        tokens=agent.tokens,
-        microusd=int(min(dollars) * 1_000_000) if dollars else None,
+        turns=None if turns is None else max(1, int(turns)),
+        tokens=None if tokens is None else int(tokens),
+        microusd=None if usd is None else int(usd * 1_000_000),
     )
+
+
+def _least(*caps: float | None) -> float | None:
+    return min((cap for cap in caps if cap is not None), default=None)
 
 
 def io(start: Start) -> Path:

@@ -91,7 +91,7 @@ def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
             case rules.Go():
                 tell.starting(plan, step)
                 with suppress(ready.Overtaken):
-                    tell.sealed(leg.run(ledger, plan, chain, step))
+                    tell.sealed(leg.run(ledger, plan, chain, step, tell.live(plan, step)))
             case rules.ShipIt():
                 with lock.hold(ledger.run_lock(plan.run), "shipping", plan.run, wait=10):
                     if ledgers.receipts(ledger, plan.run) == chain:

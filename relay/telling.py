@@ -3,6 +3,7 @@
 from typing import Final
 
 from relay.host import term
+from relay.live import Live
 from relay.rules import plan as rules
 from relay.rules import steering
 from relay.terms import Plan, Receipt
@@ -43,6 +44,11 @@ class Teller:
             f"{term.style(phase.name, 'bold')}, round {go.round}: {agent.name} ({agent.vendor})  "
             f"{term.style(go.because, 'dim')}"
         )
+
+    @staticmethod
+    def live(plan: Plan, go: rules.Go) -> Live:
+        """Return who listens to the leg while it runs."""
+        return Live(plan.run, go.phase, plan.phase(go.phase).agent)
 
     @staticmethod
     def sealed(receipt: Receipt) -> None:

@@ -13,7 +13,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"__init__", "terms", "errors"}),
     frozenset({"rules", "host"}),
     frozenset({"record", "backends"}),
-    frozenset({"confine", "underway"}),
+    frozenset({"confine", "live", "underway"}),
     frozenset({"acts", "watch", "telling", "bug"}),
     frozenset({"weigh"}),
     frozenset({"settle"}),

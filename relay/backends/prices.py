@@ -14,8 +14,13 @@ WINDOW: Final = 128_000
 """Tokens of the window of a model that nobody knows; `window` of the agent in relay.toml says better."""
 
 
-def cost(provider: str, model: str, turn: Turn) -> int | None:
-    """Return what a turn cost in millionths of a dollar, by the model that took it; None where no price is known."""
+def cost(provider: str, model: str, turn: Turn, own: tuple[float, float] | None = None) -> int | None:
+    """Return what a turn cost in millionths of a dollar, by the model that took it; None where no price is known.
+
+    `own` is what the agent's line says: dollars for a million tokens in and out, whatever a cache had.
+    """
+    if own is not None:
+        return round(turn.usage.input * own[0] + turn.usage.output * own[1])
     import genai_prices  # 0.2 s
 
     usage = genai_prices.Usage(
@@ -31,9 +36,9 @@ def cost(provider: str, model: str, turn: Turn) -> int | None:
     return int((price.total_price * 1_000_000).to_integral_value(ROUND_HALF_UP))
 
 
-def known(provider: str, model: str) -> bool:
+def known(provider: str, agent: Agent, model: str) -> bool:
     """Tell whether the price of a model is known."""
-    return _model(provider, model) is not None
+    return agent.price is not None or _model(provider, model) is not None
 
 
 def window(provider: str, agent: Agent, model: str) -> int:

@@ -21,22 +21,23 @@ PAUSE: Final = 0.2
 @click.command("log")
 @click.argument("wanted", metavar="[RUN[/LEG]]", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the leg is sealed.")
+@click.option("--raw", is_flag=True, help="Print the lines of the agent's own program, as they came.")
 @common.everywhere
-def command(wanted: str | None, follow: bool) -> int:  # noqa: FBT001 - an option
-    """Print what an agent said, of the newest leg if none is named."""
+def command(wanted: str | None, follow: bool, raw: bool) -> int:  # noqa: FBT001 - options
+    """Print what an agent said and did, of the newest leg if none is named."""
     here = common.ledger()
     run, leg = pick.split(wanted)
     run = pick.run(here, run)
-    return show(here, run, pick.leg(here, run, leg) if leg is not None else None, follow=follow)
+    return show(here, run, pick.leg(here, run, leg) if leg is not None else None, follow=follow, raw=raw)
 
 
-def show(here: Ledger, run: str, leg: str | None, *, follow: bool = False) -> int:
+def show(here: Ledger, run: str, leg: str | None, *, follow: bool = False, raw: bool = False) -> int:
     """Print the transcript of a leg, and what is added to it while its runner lives."""
     leg = leg if leg is not None else said.newest(here, run)
     path = here.leg(run, leg) / "transcript.jsonl"
     if not path.exists() and not (follow and said.is_open(here, run, leg)):
         raise RelayError(f"leg `{leg}` has no transcript", hint=f"relay show {run}/{leg}")
-    transcript = said.Said(path)
+    transcript = said.Said(path, raw=raw)
     with _reader() as wait:
         going = True
         while going:

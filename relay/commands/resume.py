@@ -15,9 +15,11 @@ from relay.rules import plan as rules
 @click.option("--rounds", type=click.IntRange(1), help="Grant the judge that is at its cap N more rounds.")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Add N minutes to the budget.")
 @click.option("--usd", type=click.FloatRange(0, min_open=True), help="Add N dollars to the budget.")
+@click.option("--tokens", type=click.IntRange(1), help="Add N tokens to the budget.")
+@click.option("--turns", type=click.IntRange(1), help="Add N turns to the budget.")
 @click.option("--until", metavar="PHASE", help="Pause when PHASE has ended and another one is due.")
 @common.everywhere
-def command(run: str | None, rounds: int | None, minutes: float | None, usd: float | None, until: str | None) -> int:
+def command(run: str | None, until: str | None, **more: float | None) -> int:
     """Go on with a run: after an interruption, an answer, a failure, a stop, or a wait."""
     from relay import runner
     from relay.telling import Teller
@@ -32,9 +34,8 @@ def command(run: str | None, rounds: int | None, minutes: float | None, usd: flo
         term.say(f"{wanted} is {stands}: there is nothing to resume")
         term.hint(f"relay trace {wanted}")
         return int(common.code(rules.next_leg(plan, ledgers.receipts(here, wanted))))
-    extension = {"rounds": rounds, "minutes": minutes, "usd": usd}
-    if any(extension.values()):
-        _extend(here, wanted, {name: str(value) for name, value in extension.items() if value})
+    if extension := {name: str(value) for name, value in more.items() if value}:
+        _extend(here, wanted, extension)
     term.say(f"resuming {term.style(wanted, 'bold')}: {plan.title}")
     step = runner.drive(here, wanted, runner.Order(by_hand=True, until=until), Teller())
     return common.finish(here, wanted, step, until)

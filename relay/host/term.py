@@ -7,6 +7,7 @@ secrets of this process; Relay's own colours are marks until the last moment. A 
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -45,6 +46,7 @@ class _Voice:
     quiet = False
     verbose = False
     json = False
+    live = False
 
 
 def configure(*, quiet: bool, verbose: bool, json: bool) -> None:
@@ -106,6 +108,23 @@ def detail(text: str) -> None:
         _print(sys.stderr, text)
 
 
+def live(text: str) -> None:
+    """Show a line that the next one takes the place of, on stderr; nothing where that is no terminal.
+
+    With `-q`, `-v` or `--json` there is none, and an empty text takes it away.
+    """
+    stream = sys.stderr
+    if _Voice.quiet or _Voice.verbose or _Voice.json or stream is None or not _shows_colours(stream):
+        return
+    if text or _Voice.live:
+        width = shutil.get_terminal_size().columns - 1
+        shown = re.sub(r"[\n\t]", " ", _safe(text))[:width]
+        while _width(shown) > width:
+            shown = shown[:-1]
+        _Voice.live = bool(text)
+        _write(stream, f"\r\x1b[2K{shown}")
+
+
 def hint(text: str) -> None:
     """Say what to type next, on stderr; not with `-q`. Further lines stand below the first."""
     if not _Voice.quiet:
@@ -164,11 +183,15 @@ def _print(stream: TextIO | None, text: str) -> None:
     """Write one piece of text and a line end. A stream that is closed or full is given up in silence."""
     if stream is None:  # closed before Relay started
         return
+    live("")
     text = _safe(text).translate(_CODES if _shows_colours(stream) else _NO_CODES)
+    _write(stream, text if text.endswith("\n") else f"{text}\n")
+
+
+def _write(stream: TextIO, text: str) -> None:
     encoding = stream.encoding or "utf-8"
-    text = text.encode(encoding, "replace").decode(encoding)
     try:
-        stream.write(text if text.endswith("\n") else f"{text}\n")
+        stream.write(text.encode(encoding, "replace").decode(encoding))
         stream.flush()
     except (OSError, ValueError):
         _give_up(stream)

@@ -101,6 +101,8 @@ def parse(data: bytes, where: str) -> Config:
         raise strict.refusal(where, "`phases` is empty", f"leave it out, or write phases = {list(PHASES)}")
     strict.amount(where, "budget.usd", file.budget.usd)
     strict.amount(where, "budget.minutes", file.budget.minutes)
+    strict.amount(where, "budget.tokens", file.budget.tokens, most=1_000_000_000)
+    strict.amount(where, "budget.turns", file.budget.turns)
     strict.amount(where, "budget.reserve", file.budget.reserve, least=0, most=0.9)
     strict.amount(where, "worktree.minutes", file.worktree.minutes)
     strict.inside(where, "tests.paths", file.tests.paths)
@@ -168,6 +170,8 @@ def _agent(name: str, line: _Line, where: str) -> Agent:
     strict.variables(where, f"{path}.env", line.env)
     for field in AMOUNTS:
         strict.amount(where, f"{path}.{field}", getattr(line, field), most=1_000_000_000)
+    for number in line.price or ():
+        strict.amount(where, f"{path}.price", number, least=0)
     fields = {field: getattr(line, field) for field in _Line.__struct_fields__}
     return Agent(**{**fields, "name": name, "vendor": vendor})
 

@@ -24,6 +24,8 @@ EFFECTS: Final = (
     "rounds",
     "minutes",
     "usd",
+    "tokens",
+    "turns",
     "why",
 )
 """What is told of an act's effect, in this order; `why` is Relay's own word for what failed."""
@@ -120,11 +122,12 @@ def _act(sealed: Receipt) -> Iterator[str]:
 def _ended(plan: Plan, chain: Sequence[Receipt]) -> Iterator[str]:
     """Say how the run stands, what it took, and how its boundaries were kept."""
     taken = [sealed for sealed in chain if sealed.kind != "act"]
-    cost, minutes = history.spent(chain)
+    spent, unknown = history.spent(chain), any(sealed.cost_microusd is None for sealed in taken)
     rounds = max((sealed.round for sealed in chain), default=1)
     counts = [runs.count(len(taken), "leg"), runs.count(len(chain) - len(taken), "act"), runs.count(rounds, "round")]
+    cost = f"{'at least ' * unknown}{runs.dollars(round(spent['usd'] * 1_000_000))}"
     yield f"outcome: {rules.standing(plan, rules.next_leg(plan, chain))}"
-    yield f"in all: {', '.join(counts)}, {runs.duration(minutes * 60)} of agents, {runs.dollars(cost)}"
+    yield f"in all: {', '.join(counts)}, {runs.duration(spent['minutes'] * 60)} of agents, {cost}"
     bare = [sealed.leg for sealed in taken if sealed.jail in {None, "off"}]
     if bare and len(bare) == len(taken):
         yield "boundaries were watched, not enforced: there was no jail"

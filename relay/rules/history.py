@@ -209,11 +209,16 @@ def stalemate(history: Sequence[Receipt], phase: str) -> tuple[str, ...]:
 
 
 def extended(receipts: Sequence[Receipt], what: str) -> float:
-    """Return by how much people raised the budget of `usd` or `minutes`."""
+    """Return by how much people raised the budget of `usd`, `minutes`, `tokens` or `turns`."""
     return sum(float((receipt.effect or {}).get(what, "0")) for receipt in receipts if receipt.act == "extend")
 
 
-def spent(receipts: Sequence[Receipt]) -> tuple[int, float]:
-    """Return what all legs cost: micro-dollars, as far as they are known, and minutes."""
+def spent(receipts: Sequence[Receipt]) -> dict[str, float]:
+    """Return what all legs used, by the names of the budget; of money, as far as it is known."""
     legs = [receipt for receipt in receipts if receipt.kind != "act"]
-    return sum(leg.cost_microusd or 0 for leg in legs), sum(leg.seconds for leg in legs) / 60
+    return {
+        "usd": sum(leg.cost_microusd or 0 for leg in legs) / 1_000_000,
+        "minutes": sum(leg.seconds for leg in legs) / 60,
+        "tokens": sum(leg.usage.input + leg.usage.output for leg in legs),
+        "turns": sum(leg.usage.turns for leg in legs),
+    }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from relay.rules import history as past
 from relay.rules.steps import Go
-from relay.terms import Phase, Plan, Receipt
+from relay.terms import Phase, Plan, Receipt, Struct
 
 
 def go(plan: Plan, receipts: Sequence[Receipt], phase: str, round_: int, because: str, offer: str | None = None) -> Go:
@@ -68,14 +68,27 @@ def last_work(plan: Plan) -> Phase:
     return next(phase for phase in reversed(plan.phases) if phase.kind == "work")
 
 
-def remaining(plan: Plan, receipts: Sequence[Receipt], phase: str) -> tuple[float | None, float | None]:
-    """Return the dollars and minutes that a leg of this phase may still use; None is no limit.
+class Left(Struct, frozen=True, kw_only=True):
+    """What a leg may still use of its run's budget; None is no limit."""
 
-    Work phases leave `budget.reserve` for the judges after them.
-    """
-    cost, minutes = past.spent(receipts)
+    usd: float | None
+    minutes: float | None
+    tokens: float | None
+    turns: float | None
+
+    @property
+    def none(self) -> bool:
+        """Tell whether one of them is used up."""
+        return any(left is not None and left <= 0 for left in (self.usd, self.minutes, self.tokens, self.turns))
+
+
+def remaining(plan: Plan, receipts: Sequence[Receipt], phase: str) -> Left:
+    """Return what a leg of this phase may still use; work phases leave `budget.reserve` for the judges after them."""
+    spent = past.spent(receipts)
     share = 1 - plan.budget.reserve if plan.phase(phase).kind == "work" else 1.0
-    usd_cap, minutes_cap = plan.budget.usd, plan.budget.minutes
-    usd = None if usd_cap is None else (usd_cap + past.extended(receipts, "usd")) * share - cost / 1_000_000
-    left = None if minutes_cap is None else (minutes_cap + past.extended(receipts, "minutes")) * share - minutes
-    return usd, left
+
+    def left(name: str) -> float | None:
+        cap: float | None = getattr(plan.budget, name)
+        return None if cap is None else (cap + past.extended(receipts, name)) * share - spent[name]
+
+    return Left(usd=left("usd"), minutes=left("minutes"), tokens=left("tokens"), turns=left("turns"))

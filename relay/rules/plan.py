@@ -54,7 +54,7 @@ def next_leg(plan: Plan, receipts: Sequence[Receipt]) -> Next:
     order = step.go if isinstance(step, Wait) else step
     if not isinstance(order, Go) or not receipts:
         return step
-    if any(left is not None and left <= 0 for left in remaining(plan, receipts, order.phase)):
+    if remaining(plan, receipts, order.phase).none:
         return Human(reason="budget", leg=receipts[-1].leg, text="the budget is used up")
     return step
 

@@ -24,10 +24,12 @@ class Must(Struct, frozen=True, kw_only=True):
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """What a run may cost; `reserve` is the share kept for judges."""
+    """What a run may cost, tokens in and out together; `reserve` is the share kept for judges."""
 
     usd: float | None = None
     minutes: float | None = None
+    tokens: int | None = None
+    turns: int | None = None
     reserve: float = 0.25
 
 
@@ -58,9 +60,10 @@ class Spec(Struct, frozen=True, kw_only=True):
 class AgentLine(Struct, frozen=True, kw_only=True):
     """What a person writes of an agent, beside its vendor.
 
-    `key` names the variable of the environment that holds the API key, `window` the model's context in tokens where
-    Relay does not know it. `turns`, `tokens` and `usd` bound one leg; `idle` is in minutes. `billing` says who pays:
-    `api` by a key, `subscription` by a login. `settings = "user"` lets a program read the person's own settings.
+    `key` names the variable of the environment that holds the API key. `window` is the model's context in tokens and
+    `price` its dollars for a million tokens in and out, where Relay does not know them. `turns`, `tokens` and `usd`
+    bound one leg; `idle` is in minutes. `billing` says who pays: `api` by a key, `subscription` by a login.
+    `settings = "user"` lets a program read the person's own settings.
     """
 
     backend: str
@@ -75,6 +78,7 @@ class AgentLine(Struct, frozen=True, kw_only=True):
     effort: str | None = None
     max_output: int | None = None
     window: int | None = None
+    price: tuple[float, float] | None = None
     turns: int | None = None
     tokens: int | None = None
     usd: float | None = None

@@ -6,6 +6,8 @@ from relay.backends import prices
 from relay.backends.talk import Turn
 from relay.terms import Agent, Usage
 
+ANYBODY = Agent(name="a", backend="anthropic", vendor="anthropic")
+
 
 def turn(model: str, *, written: int = 0, input: int = 0, cached: int = 0, output: int = 0) -> Turn:  # noqa: A002
     usage = Usage(input=input, cached=cached, output=output)
@@ -18,7 +20,7 @@ def test_what_is_read_from_the_cache_and_written_to_it_has_its_own_price() -> No
 
 
 def test_a_model_is_known_by_its_dated_name_too() -> None:
-    assert prices.known("anthropic", "claude-opus-4-5-20251101")
+    assert prices.known("anthropic", ANYBODY, "claude-opus-4-5-20251101")
     assert prices.cost("anthropic", "claude-opus-4-5-20251101", turn("", input=1000, output=10)) == 5250
 
 
@@ -29,7 +31,7 @@ def test_fractions_of_a_millionth_are_rounded() -> None:
 
 def test_a_model_that_nobody_knows_has_no_price() -> None:
     assert prices.cost("anthropic", "of-my-own-making", turn("", input=1000)) is None
-    assert not prices.known("anthropic", "of-my-own-making")
+    assert not prices.known("anthropic", ANYBODY, "of-my-own-making")
 
 
 def test_figures_that_contradict_each_other_have_no_price() -> None:
@@ -45,3 +47,11 @@ def test_a_window_is_what_the_agent_says_else_what_is_known_else_a_careful_guess
 ) -> None:
     agent = Agent(name="a", backend="anthropic", vendor="anthropic", window=window)
     assert prices.window("anthropic", agent, model) == tokens
+
+
+def test_the_price_that_a_person_names_counts_for_a_model_that_nobody_knows() -> None:
+    used = turn("of-my-own-making", input=1000, cached=900, output=100)
+    assert prices.cost("openai", used.model, used, (2.0, 10.0)) == 3000
+    assert prices.cost("openai", used.model, used, (0, 0)) == 0
+    free = Agent(name="a", backend="openai", vendor="mine", price=(0, 0))
+    assert prices.known("openai", free, "of-my-own-making")

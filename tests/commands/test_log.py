@@ -108,3 +108,20 @@ def test_following_ends_when_the_runner_was_killed(world: World, waiting: "subpr
     assert log.communicate(timeout=SAFETY)[0] == b""
     assert log.returncode == 0
     assert world.inside("stop", "task").code == 0
+
+
+def test_what_a_backend_told_of_turns_is_shown_in_words_of_relay_and_raw_as_it_came(accepted: World) -> None:
+    _said(
+        accepted,
+        '{"type": "text", "turn": 1, "text": "I look."}',
+        '{"type": "call", "turn": 1, "tool": "bash", "id": "a", "text": "{\\"command\\": \\"ls -l\\"}"}',
+        '{"type": "result", "turn": 1, "tool": "bash", "id": "a", "text": "' + "\\n".join("abcdefghijklmno") + '"}',
+        '{"type": "result", "turn": 1, "tool": "read", "id": "b", "ok": false, "text": "There is none."}',
+        '{"type": "wait", "turn": 2, "text": "2.0 s: overloaded"}',
+        '{"type": "line", "text": "{\\"its\\": \\"own\\"}"}',
+        '{"type": "usage", "turn": 1, "usage": {"input": 5}}',
+    )
+    lines = accepted.inside("log").out.splitlines()
+    assert lines[:3] == ["I look.", "$ bash ls -l", "    a"]
+    assert lines[-3:] == ["    ... 3 more lines", "    (failed) There is none.", "(waits) 2.0 s: overloaded"]
+    assert accepted.inside("log", "--raw").out == '{"its": "own"}\n'

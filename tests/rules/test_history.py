@@ -163,7 +163,7 @@ def test_all_legs_are_paid_for_void_ones_too_and_what_people_added_is_summed() -
         judge("revise", cost_microusd=7, seconds=30.0),
         act("extend", usd="2", minutes="10"),
     )
-    assert history.spent(receipts) == (12, 1.5)
+    assert history.spent(receipts) == {"usd": 0.000012, "minutes": 1.5, "tokens": 0, "turns": 0}
     assert (history.extended(receipts, "usd"), history.extended(receipts, "minutes")) == (3.5, 10)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from relay.rules import plan as rules
-from relay.terms import Budget, EndedBy, Plan
+from relay.terms import Budget, EndedBy, Plan, Usage
 from tests.receipts import (
     FAILURES,
     IMPLEMENT,
@@ -219,8 +219,8 @@ def test_work_leaves_the_reserve_to_the_judges() -> None:
     spent = work(cost_microusd=3_000_000)
     assert ordered(spent, plan=DEAR) == ("review", 1)
     assert asked(spent, judge("revise"), plan=DEAR) == "budget"
-    assert rules.remaining(DEAR, told(spent), "review") == (1.0, 60.0)
-    assert rules.remaining(DEAR, told(spent), "implement") == (0.0, 45.0)
+    left = [rules.remaining(DEAR, told(spent), phase) for phase in ("review", "implement")]
+    assert [(one.usd, one.minutes, one.tokens) for one in left] == [(1.0, 60.0, None), (0.0, 45.0, None)]
 
 
 def test_a_used_up_budget_wants_a_person_who_raises_it_and_go_alone_does_not() -> None:
@@ -228,6 +228,15 @@ def test_a_used_up_budget_wants_a_person_who_raises_it_and_go_alone_does_not() -
     assert asked(*spent, plan=DEAR) == "budget"
     assert asked(*spent, act("go"), plan=DEAR) == "budget"
     assert ordered(*spent, act("extend", minutes="1"), plan=DEAR) == ("review", 1)
+
+
+@pytest.mark.parametrize(("name", "cap"), [("tokens", 1000), ("turns", 8)])
+def test_tokens_and_turns_of_all_legs_count_together(name: str, cap: int) -> None:
+    bounded = relay(budget=Budget(**{name: cap}, reserve=0.25))
+    used = Usage(input=700, output=50, turns=6)
+    assert asked(work(usage=used), judge("revise"), plan=bounded) == "budget"
+    assert ordered(work(usage=used), plan=bounded) == ("review", 1)
+    assert ordered(work(usage=used), judge("revise"), act("extend", **{name: "100"}), plan=bounded) == ("implement", 2)
 
 
 def test_a_used_up_budget_is_not_waited_for() -> None:
