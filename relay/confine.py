@@ -11,7 +11,7 @@ from relay.host import jail
 from relay.host.jail.cell import Cell
 from relay.host.lease import Lease
 from relay.record.ledger import Ledger
-from relay.terms import Plan, Struct
+from relay.terms import Plan, Reach, Struct
 
 NOTHING: Final = Needs()
 OWN: Final = ("127.", "localhost:", "[::1]:")
@@ -36,6 +36,13 @@ def rung(plan: Plan) -> tuple[jail.Rung, str]:
     `required` is a jail or a `RelayError` (exit 2) with cause and remedy; `auto` takes the best that holds here.
     """
     return jail.choose(plan.jail.mode)
+
+
+def reach(plan: Plan) -> Reach:
+    """Return what of the network the commands of an agent have, unless its backend knows better."""
+    if not rung(plan)[0].holds or plan.jail.network == "host":
+        return "host"
+    return "off" if plan.jail.network == "off" else "allowed"
 
 
 def cell(

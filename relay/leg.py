@@ -15,7 +15,7 @@ from relay.live import Live
 from relay.record import briefing, evidence, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
-from relay.record.transcript import Transcript
+from relay.record.transcript import Transcript, carry
 from relay.rules import gate
 from relay.rules import plan as rules
 from relay.terms import Ask, Plan, Receipt, Taken
@@ -97,6 +97,7 @@ def _take(leg: Leg, live: Live) -> Taken:
             taken = backend.take(ask, lane)
         finally:
             live.over()
+            carry(ready.io(leg.start) / "session.jsonl", folder / "session.jsonl", leg.redactor)
     minutes = rules.remaining(leg.plan, leg.chain, leg.go.phase).minutes
     if taken.ended_by == "timeout" and minutes is not None and minutes < leg.phase.minutes:
         return msgspec.structs.replace(taken, ended_by="budget", problem="the budget's minutes are used up")

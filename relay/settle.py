@@ -145,6 +145,8 @@ def _draft(
         version=taken.version,
         session=taken.session,
         jail=confine.rung(leg.plan)[0].name,
+        reach=taken.reach or confine.reach(leg.plan),
+        settings=taken.settings,
         changed=git.numstat(repo, start.start, done.head) if done.head != start.start else (),
         refused=done.refused,
         checks=refused if done.refused else (),

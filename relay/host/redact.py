@@ -93,6 +93,10 @@ class Redactor:
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         self.forms: dict[bytes, str] = {}
+        self.learn(secrets)
+
+    def learn(self, secrets: Mapping[str, str]) -> None:
+        """Take these out too from now on: what was read from a login's file, say."""
         for name, value in secrets.items():
             for form in _forms(os.fsencode(value)) if len(value) >= SHORTEST else ():
                 self.forms.setdefault(form, re.sub(r"[^\w.-]", "-", name))
@@ -140,13 +144,14 @@ class _Own:
     """The redactor of this process, made when it is first asked for, and the variables that were named so far."""
 
     named: frozenset[str] = frozenset()
+    learned: Mapping[str, str] = {}
     redactor: Redactor | None = None
 
 
 def own() -> Redactor:
     """Return the one redactor that stands before every writer of this process: what its environment holds, by name."""
     if _Own.redactor is None:
-        _Own.redactor = Redactor(known(os.environ, _Own.named))
+        _Own.redactor = Redactor({**known(os.environ, _Own.named), **_Own.learned})
     return _Own.redactor
 
 
@@ -157,9 +162,15 @@ def name(variables: Iterable[str]) -> None:
         _Own.named, _Own.redactor = more, None
 
 
+def learn(secrets: Mapping[str, str]) -> None:
+    """Say that these values are secrets, by a name for people: what an agent's program was lent, say."""
+    _Own.learned = {**_Own.learned, **secrets}
+    own().learn(secrets)
+
+
 def forget() -> None:
     """Begin anew, with the environment as it is now: a command begins."""
-    _Own.named, _Own.redactor = frozenset(), None
+    _Own.named, _Own.learned, _Own.redactor = frozenset(), {}, None
 
 
 class Stream:

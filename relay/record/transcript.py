@@ -1,6 +1,8 @@
 """transcript.jsonl: what an agent said while it worked, bounded, as JSON lines."""
 
 import json
+import os
+import stat
 from collections import deque
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +18,26 @@ HEAD: Final = 4 << 20
 
 TAIL: Final = 1 << 20
 """Bytes kept from the end."""
+
+
+def carry(source: Path, target: Path, redactor: redact.Redactor) -> None:
+    """Move what a program wrote down of its session into the ledger, without the secrets in it.
+
+    Nothing happens where there is no such file, or something else in its place.
+    """
+    try:
+        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return
+    with os.fdopen(descriptor, "rb") as file:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            stream = redact.Stream(redactor)
+            made = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(made, "wb") as out:
+                while piece := file.read(TAIL):
+                    out.write(stream.feed(piece))
+                out.write(stream.end())
+    source.unlink(missing_ok=True)
 
 
 class Transcript:

@@ -54,7 +54,12 @@ def _leg(ledger: Ledger, sealed: Receipt) -> Iterator[str]:
     if usage.input or usage.output:
         least = "" if usage.complete else " at least"
         yield f"tokens:{least} {usage.input} in ({usage.cached} cached), {usage.output} out, {usage.turns} turns"
-    yield f"jail: {sealed.jail or 'off'}" + (", watched and not enforced" if sealed.jail in {None, "off"} else "")
+    bare = ", watched and not enforced" if sealed.jail in {None, "off"} else ""
+    yield f"jail: {sealed.jail or 'off'}{bare}; network of its commands: {sealed.reach or 'not told'}"
+    if sealed.settings == "user":
+        yield "the person's own settings of the agent's program were read"
+    if sealed.billing:
+        yield f"paid by: {sealed.billing}"
 
 
 def _least(ledger: Ledger, offer: Receipt) -> str:

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from relay.terms.facts import Usage
 from relay.terms.plan import Agent
-from relay.terms.words import Boundary, EndedBy, Kind, Struct
+from relay.terms.words import Boundary, EndedBy, Kind, Reach, Struct
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -68,7 +68,8 @@ class Told(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Taken(Struct, frozen=True, kw_only=True):
     """How a backend's leg ended; `reply` is the raw text, which only `record/reply.py` turns into claims.
 
-    A cost of None is one that nobody knows. `billing` says who was billed, as far as the backend can tell.
+    A cost of None is one that nobody knows. `billing` says who was billed, as far as the backend can tell, `reach` what
+    of the network the agent's commands had, where that is not what its cell has, `settings` whose settings it read.
     """
 
     ended_by: EndedBy
@@ -80,4 +81,6 @@ class Taken(Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     cost_microusd: int | None = 0
     billing: str | None = None
+    reach: Reach | None = None
+    settings: Literal["none", "user"] | None = None
     until: str | None = None

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from relay.terms.words import Act, EndedBy, Kind, Proof, Severity, Struct, Verdict
+from relay.terms.words import Act, EndedBy, Kind, Proof, Reach, Severity, Struct, Verdict
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -117,6 +117,8 @@ class Receipt(Struct, frozen=True, kw_only=True):
     version: str | None = None
     session: str | None = None
     jail: str | None = None
+    reach: Reach | None = None
+    settings: Literal["none", "user"] | None = None
     changed: tuple[Change, ...] = ()
     refused: tuple[Refused, ...] = ()
     checks: tuple[Check, ...] = ()

@@ -31,6 +31,8 @@ EndedBy = Literal[
     "setup",
     "no-reply",
 ]
+Reach = Literal["off", "service", "allowed", "host"]
+"""What of the network an agent's commands had: nothing, the agent's own service, hosts on a list, all of it."""
 Verdict = Literal["approve", "revise", "blocked", "inconclusive"]
 Act = Literal["offer", "answer", "extend", "reject", "rebase", "approve", "ship", "stop", "go"]
 Outcome = Literal["open", "waiting", "needs-human", "accepted", "proposed", "shipped", "not-accepted", "stopped"]
