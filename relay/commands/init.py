@@ -19,10 +19,39 @@ SAMPLE: Final = """\
 {base}
 phases = ["implement", "review", "acceptance"]
 
+{agents}
+[phase.implement]
+agent = "{worker}"
+
+[phase.review]
+agent = "{reviewer}"
+
+[phase.acceptance]
+agent = "{judge}"
+
+# Commands that Relay runs after every work leg and at acceptance, whatever an agent says.
+[checks]
+# test = "python3 -m pytest -q"
+
+# What makes a fresh worktree fit to work in: ignored files to copy, and commands; and which variables of your
+# environment these and all checks get. An agent gets those that `env` in its own line names.
+[worktree]
+# copy = [".env.test"]
+# setup = ["uv sync --frozen"]
+# env = ["DATABASE_URL"]
+
+# What commands of agents and checks reach of the network: "off", "host", or a list such as ["packages.example"].
+[jail]
+network = "off"
+"""
+
+PERSON: Final = """\
 # A person writes the change: `relay run` says where, and `relay resume` takes the reply.
 [agents.person]
 backend = "human"
+"""
 
+MECHANICAL: Final = """\
 # Any program can take a leg. It gets the prompt on stdin and a worktree of its own as its folder.
 # With reply = "exit" its exit code is the reply: a judge approves with 0, and anything else is a finding.
 # This one looks for conflict markers and stray blanks; put your linter or your tests here.
@@ -37,36 +66,17 @@ backend = "command"
 command = ["true"]
 reply = "exit"
 
-# A program that asks a model writes JSON to the file that RELAY_REPLY names; `relay agents schema` prints its form.
-# `vendor` says whose model it is; a review must be another vendor's than the work.{found}
-# [agents.model]
-# backend = "command"
-# command = ["/path/to/your/program"]
-# vendor = "who made the model"
-
-[phase.implement]
-agent = "person"
-
-[phase.review]
-agent = "tidy"
-
-[phase.acceptance]
-agent = "criteria"
-
-# Commands that Relay runs after every work leg and at acceptance, whatever an agent says.
-[checks]
-# test = "python3 -m pytest -q"
-
-# What makes a fresh worktree fit to work in: ignored files to copy, and commands; and which variables of your
-# environment these and all checks get. An agent gets those that `env` in its own line names.
-[worktree]
-# copy = [".env.test"]
-# setup = ["uv sync --frozen"]
-# env = ["DATABASE_URL"]
+# A review by a model must be another vendor's than the work: "claude-code", "codex", "anthropic" or "openai" are
+# backends, and `relay agents` says whether a key or a login is found.
+# [agents.reviewer]
+# backend = "codex"
 """
 
-KNOWN: Final = {"claude": "claude-code", "codex": "codex"}
-"""Programs that people have, and the backends for them that this version does not have."""
+MODELS: Final = {
+    "anthropic": (("claude", "claude-code", "claude"), ("ANTHROPIC_API_KEY", "anthropic", "claude")),
+    "openai": (("codex", "codex", "codex"), ("OPENAI_API_KEY", "openai", "gpt")),
+}
+"""By vendor: what shows that a person has it, a program or a key; the backend for it; a name for the agent."""
 
 
 @click.command("init")
@@ -98,14 +108,29 @@ def command() -> int:
 
 
 def sample(branch: str) -> str:
-    """Return the text of a relay.toml for a repository that has this branch checked out, or none."""
+    """Return the text of a relay.toml for a repository that has this branch checked out, or none.
+
+    Whoever has models of two vendors gets a line-up in which they check each other.
+    """
     name = json.dumps(branch.removeprefix("refs/heads/"), ensure_ascii=False)
     base = f"base = {name}" if branch else '# base = "main"'
-    found = [program for program in KNOWN if shutil.which(program)]
-    names = " and ".join(f"`{program}`" for program in found)
-    backends = " and ".join(f"`{KNOWN[program]}`" for program in found)
-    note = f"\n# On PATH: {names}; this version has no backend {backends}, so put it behind a program." if found else ""
-    return SAMPLE.format(base=base, found=note)
+    found = [one for one in map(_found, MODELS) if one is not None]
+    lines = [f'# {sign} is there.\n[agents.{agent}]\nbackend = "{backend}"\n' for sign, backend, agent in found]
+    names = [agent for _, _, agent in found]
+    if len(found) == len(MODELS):
+        worker, reviewer, judge = names[0], names[1], names[0]
+    else:
+        worker, reviewer, judge = (*names, "person")[0], "tidy", "criteria"
+        lines = [*(lines or [PERSON]), MECHANICAL]
+    return SAMPLE.format(base=base, agents="\n".join(lines), worker=worker, reviewer=reviewer, judge=judge)
+
+
+def _found(vendor: str) -> tuple[str, str, str] | None:
+    """Return what shows that a person has a vendor's models, the backend for them, and a name; None if nothing does."""
+    for sign, backend, agent in MODELS[vendor]:
+        if shutil.which(sign) or os.environ.get(sign):
+            return f"`{sign}`", backend, agent
+    return None
 
 
 def _next(repo: Repository, path: Path, *, commits: bool) -> str:

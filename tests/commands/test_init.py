@@ -1,7 +1,7 @@
 """A relay.toml and a spec to start from work as they are, and nothing that is there is overwritten."""
 
 import json
-import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -92,19 +92,43 @@ def test_from_a_folder_below_it_is_written_at_the_top(tmp_path: Path) -> None:
     assert (world.root / "relay.toml").is_file()
 
 
-def test_programs_that_are_there_are_named_in_a_comment_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _program(folder: Path, name: str) -> None:
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin" / name).write_text("#!/bin/sh\nexit 1\n")
+    (folder / "bin" / name).chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    ("programs", "keys", "backends"),
+    [
+        ((), (), ["human", "command", "command"]),
+        (("claude",), (), ["claude-code", "command", "command"]),
+        (("claude", "codex"), (), ["claude-code", "codex", "claude-code"]),
+        ((), ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"), ["anthropic", "openai", "anthropic"]),
+        (("codex",), ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"), ["anthropic", "codex", "anthropic"]),
+    ],
+)
+def test_models_that_a_person_has_are_lined_up_to_check_each_other(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    programs: tuple[str, ...],
+    keys: tuple[str, ...],
+    backends: list[str],
+) -> None:
     world = World(tmp_path)
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "claude").write_text("#!/bin/sh\nexit 1\n")
-    (tmp_path / "bin" / "claude").chmod(0o700)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    world.inside("init")
-    text = (world.root / "relay.toml").read_text()
-    assert next(line for line in text.splitlines() if "claude" in line).startswith("# On PATH: `claude`")
-    assert {agent.backend for agent in config.parse(text.encode(), "relay.toml").agents.values()} == {
-        "human",
-        "command",
-    }
+    for name in ("git", "sh", "env"):
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    for name in programs:
+        _program(tmp_path, name)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    for name in keys:
+        monkeypatch.setenv(name, "a key of nobody's")
+    assert world.inside("init").code == 0
+    read = config.parse((world.root / "relay.toml").read_bytes(), "relay.toml")
+    served = [read.agents[read.phase[name].agent or ""] for name in read.phases]
+    assert [agent.backend for agent in served] == backends
+    assert served[0].vendor != served[1].vendor
 
 
 def test_a_new_spec_can_be_read_and_runs(world: World) -> None:
