@@ -15,6 +15,7 @@ class Live:
     def __init__(self, run: str, phase: str, agent: str) -> None:
         self._run, self._name, self._began = run, f"{phase}  {agent}", clock.monotonic()
         self._turn, self._tokens, self._cost, self._action = 0, 0, "", ""
+        self._show()
 
     def told(self, told: Told) -> None:
         """Show one thing that happened."""

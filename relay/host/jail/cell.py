@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from relay.host import proc
 from relay.host.jail import network
+from relay.host.jail.limits import USUAL, Bounds, Watch
 from relay.host.jail.mounts import Mounts
 from relay.host.jail.run import Network, environment, jailed
 from relay.host.jail.rungs import Rung
@@ -39,7 +40,7 @@ class Cell(Struct, frozen=True, kw_only=True):
     nests: bool = False
 
 
-def run(
+def run(  # noqa: PLR0913  what `proc.run` takes, and where
     cell: Cell | None,
     command: Sequence[str] | str,
     *,
@@ -49,11 +50,12 @@ def run(
     stdin: bytes = b"",
     sink: Callable[[bytes], None] | None = None,
     spawned: Callable[[Process], None] | None = None,
+    bounds: Bounds = USUAL,
 ) -> proc.Ended:
     """Run a command in its cell, or in the open in `folder` where there is none.
 
-    It gets `env` and an allow-list of what the person has set, which is longer in the open. What a door refused is told
-    to the sink, so that it stands in the transcript.
+    It gets `env` and an allow-list of what the person has set, which is longer in the open. Memory, processes and new
+    disk are bounded in both. What a door refused is told to the sink, so that it stands in the transcript.
     """
     if cell is None:
         return proc.run(
@@ -64,6 +66,7 @@ def run(
             limits=limits,
             sink=sink,
             spawned=spawned,
+            guard=proc.Guard(Watch(bounds, folder).look),
         )
     with (
         tempfile.TemporaryDirectory(prefix="relay-door-") as place,
@@ -77,6 +80,7 @@ def run(
             network=Network.HOST if cell.network == "host" else door,
             nests=cell.nests,
             limits=limits,
+            bounds=bounds,
             stdin=stdin,
             sink=sink,
             spawned=spawned,
@@ -98,6 +102,5 @@ def surroundings(named: Mapping[str, str]) -> dict[str, str]:
         for name, value in proc.clean_env().items()
         if _OPEN.fullmatch(name) and not (name.lower().endswith("_proxy") and "@" in value)
     }
-    return environment(
-        {**passed, **named}, Path(os.path.expanduser("~"))
-    )  # which never fails, though HOME may be unset
+    home = Path(os.path.expanduser("~"))  # which never fails, though HOME may be unset
+    return environment({**passed, **named}, home)
