@@ -63,11 +63,15 @@ def _find(repo: Repository, _ran: int, _states: tuple[tuple[str, int, int, int],
     """Ask git."""
     wanted = rf"^((filter|hook)\.|core\.({'|'.join((*_CONTENT, *_NAMING))})$)"
     out = git.run(repo, "config", "-z", "--get-regexp", wanted, ok=(0, 1), env={"GIT_DIR": str(repo.common)})
-    off: dict[str, str] = {"core.sparseCheckout": "false"}  # a leg has all files, or deletes what it cannot see
+    off: dict[str, str] = {
+        "core.sparseCheckout": "false",  # a leg has all files, or deletes what it cannot see
+        "core.protectHFS": "true",  # what another machine would take for `.git` is refused by name
+        "core.protectNTFS": "true",
+    }
     required: set[str] = set()
     core = dict(_ignored_and_attributed())
     for record in out.split(b"\0"):
-        key, _, value = record.decode("utf-8", "surrogateescape").partition("\n")
+        key, said, value = record.decode("utf-8", "surrogateescape").partition("\n")
         kind, _, rest = key.partition(".")
         name, _, setting = rest.rpartition(".")
         if kind == "filter" and name:
@@ -78,8 +82,10 @@ def _find(repo: Repository, _ran: int, _states: tuple[tuple[str, int, int, int],
         elif kind == "hook" and name:
             off[f"hook.{name}.enabled"] = "false"
         elif kind == "core":
-            core[key] = os.path.expanduser(value) if setting in _NAMING else value
-    shown = (Path(os.path.realpath(core[f"core.{name}"])) for name in _NAMING)
+            core[key] = value if said else "true"  # a name alone switches on
+    for name in _NAMING:  # a jail shows the file itself, not the links that lead there
+        core[f"core.{name}"] = os.path.realpath(os.path.expanduser(core[f"core.{name}"]))
+    shown = (Path(core[f"core.{name}"]) for name in _NAMING)
     return Drivers(
         off=tuple(off.items()),
         required=frozenset(required),

@@ -211,8 +211,11 @@ def _lift(folder: str, root: Path) -> str:
 
 
 def state_home() -> Path:
-    """Return the user's folder for state, `$XDG_STATE_HOME` or `~/.local/state`; Relay's is `relay` below it."""
-    return _home("XDG_STATE_HOME", ".local/state")
+    """Return the user's folder for state, `$XDG_STATE_HOME` or `~/.local/state`; Relay's is `relay` below it.
+
+    It is the real folder: what lies there is shown to agents by its path, and a jail has no links of the person's.
+    """
+    return Path(os.path.realpath(_home("XDG_STATE_HOME", ".local/state")))
 
 
 def config_home() -> Path:

@@ -7,6 +7,7 @@ holds no secret.
 
 import os
 import secrets
+import shlex
 import shutil
 import stat
 import tempfile
@@ -46,8 +47,19 @@ def named(settings: Worktree) -> dict[str, str]:
     return {name: os.environ[name] for name in settings.env if name in os.environ}
 
 
-def fit(repo: Repository, top: Path, git_dir: Path, settings: Worktree, log: Path, cell: Cell | None = None) -> str:
-    """Do everything that `settings` ask for, in order; return the first problem, or nothing. Output goes to `log`."""
+def fit(
+    repo: Repository,
+    top: Path,
+    git_dir: Path,
+    settings: Worktree,
+    log: Path,
+    cell: Cell | None = None,
+    base: str | None = None,
+) -> str:
+    """Do everything that `settings` ask for, in order; return the first problem, or nothing. Output goes to `log`.
+
+    Submodules and LFS are fetched with the person's logins, so only from where `base`, a commit, says.
+    """
     put: list[str] = []
     source = repo.top or repo.main_top
     try:
@@ -55,9 +67,11 @@ def fit(repo: Repository, top: Path, git_dir: Path, settings: Worktree, log: Pat
     finally:
         remember(git_dir, PUT, put)
     commands: list[str] = []
-    if settings.submodules:
-        commands.append("git submodule update --init --recursive")
+    if settings.submodules and (paths := _submodules(repo, top, base)):
+        commands.append(f"git submodule update --init --recursive -- {shlex.join(paths)}")
     if settings.lfs:
+        if base is not None and _stands(top, ".lfsconfig") != git.blob(repo, base, ".lfsconfig"):
+            return "`.lfsconfig` is not the base's, and `git lfs pull` would go where it says"
         commands.append("git lfs pull")
     for number, command in enumerate((*commands, *settings.setup)):
         if problem:
@@ -65,6 +79,35 @@ def fit(repo: Repository, top: Path, git_dir: Path, settings: Worktree, log: Pat
         # git's own steps get hardened settings; what the user wrote runs as the user would run it
         problem = _command(repo, top, command, settings, log, hardened=number < len(commands), cell=cell)
     return problem
+
+
+def _submodules(repo: Repository, top: Path, base: str | None) -> list[str]:
+    """Return the paths of the submodules whose name and address are the base's; without a base, of all."""
+    here = _listed(repo, _stands(top, ".gitmodules"))
+    known = here if base is None else _listed(repo, git.blob(repo, base, ".gitmodules"))
+    return [values["path"] for name, values in here.items() if known.get(name) == values and "path" in values]
+
+
+def _stands(top: Path, name: str) -> bytes | None:
+    try:
+        return files.read_below(top, name)
+    except (OSError, RelayError):
+        return None
+
+
+def _listed(repo: Repository, modules: bytes | None) -> dict[str, dict[str, str]]:
+    """Return the settings of each submodule in a `.gitmodules`."""
+    found: dict[str, dict[str, str]] = {}
+    if modules is None:
+        return found
+    listed = git.run(repo, "config", "--file", "-", "--no-includes", "--list", "-z", stdin=modules, ok=(0, 128))
+    for entry in filter(None, listed.split(b"\0")):
+        key, _, value = os.fsdecode(entry).partition("\n")
+        section, _, rest = key.partition(".")
+        name, _, field = rest.rpartition(".")
+        if section == "submodule" and name:
+            found.setdefault(name, {})[field] = value
+    return found
 
 
 def _bring(repo: Repository, source: Path, top: Path, settings: Worktree, put: list[str], log: Path) -> str:

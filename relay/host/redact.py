@@ -59,7 +59,9 @@ _HASH: Final = rb"(?:\w+[:-])?(?:[0-9a-f]{40}|[0-9a-f]{64})"
 _KINDS: Final = str.maketrans(string.ascii_letters + string.digits, "a" * 26 + "A" * 26 + "0" * 10)
 _DISTINCT: Final = 8
 _OPEN: Final = _BEGIN + rb"(?!(?s:.*)" + _END + rb")"
-_SECRETIVE: Final = r"(?i)token|secret|passw|passphrase|api_?key|_key$|_pat$|_pwd$|credential|auth(?!or)|cookie|webhook"
+_SECRETIVE: Final = (
+    r"(?i)token|secret|passw|pass(?:_|$)|passphrase|api_?key|_key$|_pat$|_pwd$|credential|auth(?!or)|cookie|webhook"
+)
 _PLAIN: Final = r"[A-Za-z]+|\d{1,11}|[/~].*|\w+://[^@]*"
 _WORDS: Final = r"(?:[A-Za-z]+|\d+)(?:[-_. :]+(?:[A-Za-z]+|v?\d+))*"
 
@@ -130,6 +132,25 @@ class Redactor:
                 begin = max(0, match.start() - _BEFORE)
                 if re.search(_ASSIGNEE, data[begin : match.start()]) and _random(match[1]):
                     yield Span(*match.span(1), begin, "secret")
+
+    def document(self, data: bytes) -> bytes:
+        """Return JSON without the secrets in it, however its writer escaped them; what is no JSON as `bytes` does."""
+        import json  # as in `_forms`
+
+        try:
+            value = json.loads(data)
+            clean = self._value(value)
+            data = data if clean == value else json.dumps(clean, ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
+            pass
+        return self.bytes(data)
+
+    def _value(self, value: object) -> object:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.text(name): self._value(item) for name, item in value.items()}
+        return [self._value(item) for item in value] if isinstance(value, list) else value
 
     def text(self, text: str) -> str:
         """Return `text` without the secrets in it."""
@@ -240,7 +261,9 @@ def _forms(value: bytes) -> set[bytes]:
     forms = {value}
     for plain in (True, False):
         once = json.dumps(text, ensure_ascii=plain)[1:-1]
-        forms |= {os.fsencode(once), os.fsencode(json.dumps(once, ensure_ascii=plain)[1:-1])}
+        careful = re.sub("[&<>]", lambda found: f"\\u{ord(found[0]):04x}", once)  # as writers for web pages do
+        forms |= {os.fsencode(one) for one in (once, careful, once.replace("/", "\\/"))}
+        forms.add(os.fsencode(json.dumps(once, ensure_ascii=plain)[1:-1]))
     for quoted in (quote(value, safe=""), quote(value), quote_plus(value)):
         forms |= {quoted.encode(), re.sub("%..", lambda found: found[0].lower(), quoted).encode()}
     for shift in range(3):  # what surrounds it decides on the first and the last letter, so they are left out

@@ -86,7 +86,10 @@ def why(known: Known, path: str, *, new: bool) -> tuple[str, str]:
     unwanted = names.unwanted(path) if new else ""
     if unwanted and unwanted not in known.installed:
         return unwanted, "installed or cached, and not ignored"
+    if new and (bare := _bare(known, path)):
+        return bare, "an embedded repository"
     reasons = (
+        (path.startswith(known.here.scan.unreadable), "cannot be read"),
         (known.merging and _conflicted(known.here.top, path), "holds conflict markers of an unfinished merge"),
         (path in known.put, "put there by the set-up"),
         (path.endswith("/"), "an embedded repository"),
@@ -94,6 +97,20 @@ def why(known: Known, path: str, *, new: bool) -> tuple[str, str]:
         (new and names.secret(path), "looks like a secret"),
     )
     return path, next((reason for holds, reason in reasons if holds), "") or _shape(known, path)
+
+
+def _bare(known: Known, path: str) -> str:
+    """Return the folder above `path` that git would take for a bare repository, unless it was one before; else nothing.
+
+    git obeys the settings in such a folder for whoever steps into it (sandbox.md 8.1 row 14).
+    """
+    parts = path.rstrip("/").split("/")
+    for depth in range(1, len(parts)):
+        folder = "/".join(parts[:depth])
+        full = known.here.top / folder
+        if (full / "HEAD").is_file() and (full / "objects").is_dir() and (full / "refs").is_dir():
+            return "" if known.here.run("ls-files", "-z", "--", f"{folder}/HEAD") else f"{folder}/"
+    return ""
 
 
 def _shape(known: Known, path: str) -> str:
@@ -117,7 +134,8 @@ def _shape(known: Known, path: str) -> str:
 
 def _leads_inside(top: Path, path: str) -> bool:
     target = os.readlink(top / path)
-    if os.path.isabs(target) or os.path.normpath(os.path.join(os.path.dirname(path), target)).split("/")[0] == "..":
+    parts = os.path.normpath(os.path.join(os.path.dirname(path), target)).split("/")
+    if os.path.isabs(target) or parts[0] in {"..", ".git"}:
         return False
     real = os.path.realpath(top)
     return os.path.realpath(top / path).startswith(f"{real}/") or os.path.realpath(top / path) == real

@@ -16,6 +16,7 @@ _SHARED: Final = (
     *("HEAD", "config", "config.worktree", "index", "packed-refs", "shallow"),
     *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
 )
+_OPEN: Final = stat.S_IRUSR | stat.S_IXUSR
 _WAITS: Final = frozenset({"a FIFO", "a socket", "a device"})
 _KINDS: Final = {
     stat.S_IFIFO: "a FIFO",
@@ -55,7 +56,9 @@ def _walk(root: str, unreadable: list[str]) -> Iterator[tuple[str, str]]:
                     if path == ".git" or entry.is_file(follow_symlinks=False) or entry.is_symlink():
                         continue
                     if entry.is_dir(follow_symlinks=False):
-                        folders.append(f"{path}/")
+                        # Whoever looks from a jail is not root there, and would pass over such a folder in silence.
+                        closed = entry.stat(follow_symlinks=False).st_mode & _OPEN != _OPEN
+                        (unreadable if closed else folders).append(f"{path}/")
                     else:
                         yield path, kind(f"{root}/{path}")
         except OSError:

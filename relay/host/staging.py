@@ -28,14 +28,18 @@ _LARGEST: Final = 1 << 30
 """Bytes of a list of paths; a pack is not read by Relay."""
 
 
+def _quoted(path: str) -> str:
+    """Return one folder of a list in which `:` separates, as git reads it where a name begins with a quote."""
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
 class Stage:
     """A scratch folder with an index and objects, and the jail in which git works on them and on `tree`."""
 
     def __init__(self, rung: Rung, repo: Repository, tree: Lease, scratch: Path, settings: drivers.Drivers) -> None:
         self._rung, self._repo, self._scratch, self._settings = rung, repo, scratch.resolve(), settings
         self._objects = self._scratch / "objects"
-        (self._objects / "info").mkdir(parents=True)
-        (self._objects / "info" / "alternates").write_bytes(os.fsencode(repo.common / "objects") + b"\n")
+        self._objects.mkdir(parents=True)
         home = Path.home().resolve()
         shown = (*readable(os.environ.get("PATH", os.defpath), home), *settings.shown)
         mounts = around(
@@ -56,6 +60,7 @@ class Stage:
             "GIT_WORK_TREE": str(self._mounts.tree),
             "GIT_INDEX_FILE": str(self._scratch / "index"),
             "GIT_OBJECT_DIRECTORY": str(self._objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(str(self._repo.common / "objects")),
         }
         settings = (*self._settings.content, *self._settings.off, ("core.fsync", "none"))
         ended = jailed(

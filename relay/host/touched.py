@@ -9,7 +9,6 @@ import hashlib
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from relay.errors import Exit, RelayError
-from relay.host import drivers, git, scan, staging
+from relay.host import drivers, git, scan, scratch, staging
 from relay.host.jail.rungs import Rung
 from relay.host.lease import Lease
 from relay.host.repository import Repository
@@ -101,10 +100,10 @@ def view(repo: Repository, lease: Lease, commit: str | None = None, *, rung: Run
         raise RelayError(f"git would hang on `{place}`", hint=f"look at it: ls -l {place}", exit_code=Exit.HUMAN)
     seen = scan.look(top)
     scan.unblock(top, seen)
-    with tempfile.TemporaryDirectory(prefix="relay-", ignore_cleanup_errors=True) as folder:
-        found, scratch = drivers.find(repo), Path(folder)
-        stage = staging.Stage(rung, repo, lease, scratch, found) if rung is not None and rung.holds else None
-        here = View(repo, top, scratch / "index", found, seen, stage)
+    with scratch.folder("stage") as folder:
+        found = drivers.find(repo)
+        stage = staging.Stage(rung, repo, lease, folder, found) if rung is not None and rung.holds else None
+        here = View(repo, top, folder / "index", found, seen, stage)
         with suppress(OSError):
             shutil.copy2(git_dir / PRISTINE, here.index, follow_symlinks=False)  # with its time, which git compares
         if commit and here.call("read-tree", "-m", commit).code:

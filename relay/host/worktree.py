@@ -172,14 +172,20 @@ def head(repo: Repository, lease: Lease) -> str | None:
 
 
 def prepare(
-    repo: Repository, lease: Lease, settings: Worktree, log: Path, cell: Callable[[], Cell | None] = lambda: None
+    repo: Repository,
+    lease: Lease,
+    settings: Worktree,
+    log: Path,
+    cell: Callable[[], Cell | None] = lambda: None,
+    base: str | None = None,
 ) -> str:
     """Make a fresh worktree fit to work in, as [worktree] and `.worktreeinclude` say; return what failed, or nothing.
 
-    What it copied or linked is remembered in the worktree's entry, and so is what is ignored afterwards.
+    Submodules and LFS are fetched from where the commit `base` says alone. What was copied or linked is remembered in
+    the worktree's entry, and so is what is ignored afterwards.
     """
     within = cell()
-    problem = provision.fit(repo, lease.path, lease.git_dir, settings, log, within)
+    problem = provision.fit(repo, lease.path, lease.git_dir, settings, log, within, base)
     with touched.view(repo, lease, rung=within.rung if within is not None else None) as here:
         provision.remember(lease.git_dir, provision.IGNORED, here.ignored())
     return problem

@@ -188,3 +188,28 @@ def test_leftovers_are_what_an_agent_made_and_git_ignores(project: World, repo: 
         path.write_text("x\n")
     (lease.path / "new.py").write_text("x = 1\n")
     assert worktree.leftovers(repo, lease) == ("notes.local", "sub/deep/more.local")
+
+
+def test_a_submodule_is_fetched_from_where_the_base_says_alone(project: World, repo: Repository) -> None:
+    lib = World(project.folder / "lib", {"l.py": "l\n"})
+    project.git("config", "--global", "protocol.file.allow", "always")
+    for name in ("one", "two"):
+        project.git("submodule", "--quiet", "add", str(lib.root), name)
+    project.git("commit", "-q", "-m", "two submodules")
+    base = project.git("rev-parse", "HEAD")
+    modules = (project.root / ".gitmodules").read_text()
+    project.commit({".gitmodules": modules.replace(str(lib.root), str(project.folder / "elsewhere"), 1)})
+    lease = leased(project, repo)
+    log = project.folder / "setup.log"
+    assert worktree.prepare(repo, lease, Worktree(submodules=True), log, base=base) == ""
+    assert "elsewhere" not in log.read_text()
+    assert not (lease.path / "one/l.py").exists()
+    assert (lease.path / "two/l.py").is_file()
+
+
+def test_large_files_are_not_fetched_from_where_a_change_says(project: World, repo: Repository) -> None:
+    base = project.git("rev-parse", "HEAD")
+    project.commit({".lfsconfig": "[lfs]\n\turl = http://127.0.0.1:9/evil\n"})
+    lease = leased(project, repo)
+    problem = worktree.prepare(repo, lease, Worktree(lfs=True), project.folder / "log", base=base)
+    assert problem.startswith("`.lfsconfig` is not the base's")

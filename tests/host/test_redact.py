@@ -244,3 +244,18 @@ def test_bytes_that_are_no_text_stay_as_they_are() -> None:
     data = DRAWN.randbytes(5000)
     assert redact.Redactor({"A": "n0t-a-shape"}).bytes(data) == data
     assert redact.Redactor({}).text("\ud800 lone") == "\ud800 lone"
+
+
+@pytest.mark.parametrize(
+    "escaped", [r"pa\u0026ss\u003cw0rd\u003e12/3", r"pa&ss<w0rd>12\/3", r"p\u0061\u0026ss<w0rd>12/3"]
+)
+def test_a_document_has_no_secret_however_its_writer_escaped_it(escaped: str) -> None:
+    redactor = redact.Redactor({"DB_PASS": "pa&ss<w0rd>12/3"})
+    clean = redactor.document(f'{{"summary": "it is {escaped}", "n": [1, {{"{escaped}": null}}]}}'.encode())
+    assert json.loads(clean) == {"summary": "it is [redacted DB_PASS]", "n": [1, {"[redacted DB_PASS]": None}]}
+
+
+def test_a_document_without_a_secret_stays_as_it_was_written() -> None:
+    data = b'{ "a" : "\\u0041\\/",\n"b": 1.50 }'
+    assert redact.Redactor({"A": "n0t-a-shape"}).document(data) == data
+    assert redact.Redactor({"A": "n0t-a-shape"}).document(b"{ no json n0t-a-shape") == b"{ no json [redacted A]"

@@ -267,6 +267,39 @@ def test_the_users_own_ignore_file_counts(project: World, rung: Rung) -> None:
     assert leg.changed(leg.take()) == {"new.py"}
 
 
+@pytest.mark.parametrize("way", ["a linked file", "a linked folder"])
+def test_what_the_user_ignores_counts_where_links_lead_to_it(project: World, rung: Rung, way: str) -> None:
+    home, real = Path(os.environ["HOME"]), project.folder / "dotfiles"
+    real.mkdir()
+    (real / "ignore").write_text("*.swo\n")
+    if way == "a linked file":
+        (home / ".ignored").symlink_to(real / "ignore")
+        project.git("config", "--global", "core.excludesFile", "~/.ignored")
+    else:
+        (Path(os.environ["XDG_CONFIG_HOME"]) / "git").symlink_to(real)
+    leg = begin(project, rung)
+    leg.write("a.swo")
+    leg.write("new.py")
+    assert leg.changed(leg.take()) == {"new.py"}
+
+
+def test_a_setting_without_a_value_is_one_that_is_on(project: World, rung: Rung) -> None:
+    with (Path(os.environ["HOME"]) / ".gitconfig").open("a") as file:
+        file.write("[core]\n\tautocrlf\n")
+    leg = begin(project, rung)
+    leg.write("n.txt", "one\r\ntwo\r\n")
+    made = leg.take()
+    assert project.git("cat-file", "-p", f"{made.commit}:n.txt") == "one\ntwo"
+
+
+def test_a_repository_with_an_odd_path_is_staged_like_any(tmp_path: Path, rung: Rung) -> None:
+    odd = tmp_path / 'a "b":\nc\\d'
+    odd.mkdir()
+    leg = begin(World(odd, FILES), rung)
+    leg.write("a.py", "a = 2\n")
+    assert leg.changed(leg.take()) == {"a.py"}
+
+
 def test_many_files_are_one_commit(leg: Leg) -> None:
     for number in range(300):
         leg.write(f"many/{number}.py")

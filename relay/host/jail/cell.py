@@ -2,12 +2,11 @@
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
-from relay.host import proc
+from relay.host import proc, scratch
 from relay.host.jail import network
 from relay.host.jail.limits import USUAL, Bounds, Watch
 from relay.host.jail.mounts import Mounts
@@ -69,8 +68,8 @@ def run(  # noqa: PLR0913  what `proc.run` takes, and where
             guard=proc.Guard(Watch(bounds, folder).look),
         )
     with (
-        tempfile.TemporaryDirectory(prefix="relay-door-") as place,
-        network.door(cell.network, cell.allow, cell.loopback, Path(place).resolve()) as door,
+        scratch.folder("door") as place,
+        network.door(cell.network, cell.allow, cell.loopback, place) as door,
     ):
         ended = jailed(
             cell.rung,

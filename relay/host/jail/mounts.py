@@ -22,6 +22,13 @@ _PROGRAMS: Final = frozenset(
 """Settings of `core` that name a program: none is needed inside, and some start a daemon."""
 
 
+_REPOSITORY: Final = (
+    *("HEAD", "ORIG_HEAD", "packed-refs", "shallow", "objects", "refs", "reftable", "info", "logs", "worktrees"),
+    *("modules", "lfs"),
+)
+"""What of the common folder is shown as it is; settings are cleaned first."""
+
+
 class Access(Enum):
     """What a program may do to its tree: look; write, and it vanishes; write."""
 
@@ -87,11 +94,23 @@ def around(
         access=access,
         home=home.resolve(),
         pinned={lease.path / ".git": lease.pointer_sha256},
-        readable=(*readable, common, *_borrowed(common)),
+        readable=(*readable, *_shown(common), *_borrowed(common)),
         writable=writable,
         replaced={path: _cleaned(repo, path) for path in _configurations(common)},
         masked=tuple(path for path in (common / "relay",) if scan.kind(str(path)) == "a folder"),
     )
+
+
+def _shown(common: Path) -> Iterator[Path]:
+    """Yield what git needs to look at a repository: no ledger, no daemon's socket, no file that somebody keeps there.
+
+    A repository that is put together from links is shown whole.
+    """
+    kinds = {name: scan.kind(str(common / name)) for name in _REPOSITORY}
+    if "a link" in kinds.values():
+        yield common
+        return
+    yield from (common / name for name, kind in kinds.items() if kind in {"a file", "a folder"})
 
 
 def _sha256(path: Path) -> str:

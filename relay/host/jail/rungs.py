@@ -5,13 +5,12 @@ The ladder of sandbox.md section 6: bubblewrap, a container that the person decl
 
 import os
 import shutil
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from relay.errors import RelayError
-from relay.host import files, proc
+from relay.host import proc, scratch
 from relay.host.jail import bwrap, cgroup
 from relay.host.jail.limits import USUAL
 from relay.host.jail.mounts import Access, Mounts
@@ -130,8 +129,7 @@ def probe() -> Rung | Cause:
     program = shutil.which("bwrap", path=path)
     if program is None:
         return MISSING
-    folder = Path(tempfile.mkdtemp(prefix="relay-")).resolve()
-    try:
+    with scratch.folder("probe") as folder:
         try:
             said = _try(program, folder, Access.READ)
         except KeyError as machine:
@@ -142,8 +140,6 @@ def probe() -> Rung | Cause:
             counts = group is not None or os.geteuid() != 0
         overlay = not _try(program, folder, Access.SCRATCH)
         return Rung(name="bwrap", program=program, overlay=overlay, counts=counts)
-    finally:
-        files.remove_tree(folder)
 
 
 def _try(program: str, folder: Path, access: Access) -> str:

@@ -1,5 +1,6 @@
 """What a leg sees of a repository."""
 
+import socket
 import subprocess
 from pathlib import Path
 
@@ -69,6 +70,23 @@ def test_configurations_of_worktrees_and_submodules_are_cleaned_too(world: World
     replaced = seen(world).replaced
     assert {path for path in replaced if path != common / "config"} == {common / place for place in places}
     assert not any(TOKEN.encode() in shown for shown in replaced.values())
+
+
+def test_of_a_repository_only_what_git_needs_is_shown(world: World) -> None:
+    common = world.root / ".git"
+    (common / "extra").write_text(TOKEN)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(common / "daemon.ipc"))
+        shown = {path.name for path in seen(world).readable if path.is_relative_to(common)}
+    assert shown >= {"HEAD", "objects", "refs"}
+    assert not shown & {"extra", "daemon.ipc", "relay", "config", ".git", "hooks"}
+
+
+def test_a_repository_put_together_from_links_is_shown_whole(world: World, tmp_path: Path) -> None:
+    common = world.root / ".git"
+    (common / "objects").rename(tmp_path / "objects")
+    (common / "objects").symlink_to(tmp_path / "objects")
+    assert common in seen(world).readable
 
 
 def test_objects_borrowed_from_another_repository_can_be_read(world: World, tmp_path: Path) -> None:
