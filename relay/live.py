@@ -66,7 +66,7 @@ def about(arguments: str) -> str:
     """Say in one line what a call is about: its command or path, else the beginning of its arguments."""
     try:
         given = msgspec.json.decode(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         given = None
     if isinstance(given, dict):
         named = (given[name] for name in _ARGUMENTS if isinstance(given.get(name), str))

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import msgspec
 
-from relay import confine, recovery, settle, watch
+from relay import clean, confine, examination, recovery, watch
+from relay.errors import Exit
 from relay.host import clock, files, fingerprint, guarded, jail, proc, snapshot, worktree
 from relay.record import briefing, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
+from relay.rules import history
 from relay.rules import plan as rules
 from relay.terms import Act, Agent, Ask, Limits, Plan, Start
 from relay.underway import Leg
@@ -52,6 +54,7 @@ def lease(leg: Leg) -> tuple[Leg, str]:
         plan.worktree,
         log,
         lambda: confine.cell(ledger, plan, leased, jail.Access.WRITE, setup=True),
+        leg.start.base,
     )
 
 
@@ -64,7 +67,7 @@ def ready(leg: Leg) -> Leg:
     # Before Relay runs anything of an agent's; the leg's own tree is looked at after that, and before its agent starts.
     around, promised = watch.take(ledger, plan, lease, tree=False), files.read(ledger.folder(plan.run) / "plan.toml")
     recovered = recovery.steps(leg)
-    leg = settle.examined(leg) if settle.judges_criteria(plan, phase) else leg
+    leg = examination.before(leg) if examination.judges_criteria(plan, phase) else leg
     asked = ask(leg)
     made = briefing.make(
         ledger,
@@ -75,7 +78,13 @@ def ready(leg: Leg) -> Leg:
         recovery=recovered,
         checked=leg.observed or recovery.outputs(leg),
         criteria=leg.criteria,
+        tests=leg.tests.shown if leg.tests else None,
     )
+    if made.cut:
+        raise clean.SetupError(made.cut, exit_code=Exit.HUMAN)
+    for path, text in made.files.items():
+        Path(path).parent.mkdir(exist_ok=True, mode=0o700)
+        files.write(Path(path), text.encode("utf-8", "replace"))
     start = msgspec.structs.replace(
         leg.start,
         git_dir=str(lease.git_dir),
@@ -123,9 +132,14 @@ def ask(leg: Leg) -> Ask:
 
 
 def _limits(leg: Leg, agent: Agent) -> Limits:
-    """Return what the leg may use: what the phase and the agent say, and no more than the run's budget has left."""
+    """Return what the leg may use: what the phase and the agent say, and no more than the run's budget has left.
+
+    What a person adds to the budget is added to the agent's own bounds, too: it is meant to let the leg go on.
+    """
     left = rules.remaining(leg.plan, leg.chain, leg.go.phase)
-    turns, tokens, usd = _least(left.turns, agent.turns), _least(left.tokens, agent.tokens), _least(left.usd, agent.usd)
+    more = {name: history.extended(leg.chain, name) for name in ("turns", "tokens", "usd")}
+    own = {name: cap + more[name] for name in more if (cap := getattr(agent, name)) is not None}
+    turns, tokens, usd = (_least(getattr(left, name), own.get(name)) for name in more)
     return Limits(
         seconds=60 * (_least(left.minutes, leg.phase.minutes) or 0),
         idle=None if agent.idle is None else 60 * agent.idle,

@@ -14,10 +14,11 @@ from relay.host import clock, files, git, lock, proc, redact, snapshot, worktree
 from relay.host.lease import Lease
 from relay.record import ledger as ledgers
 from relay.record import receipt as receipts
-from relay.record import sealing
+from relay.record import sealing, transcript
 from relay.record.ledger import Ledger
 from relay.rules import boundary, history
 from relay.terms import Plan, Receipt, Start
+from relay.ways import deploy
 
 PATIENCE: Final = 30.0
 """Seconds that a git has to finish whose runner was killed; checking a large tree out takes less."""
@@ -62,14 +63,15 @@ def _refuse_copy(ledger: Ledger, run: str) -> None:
 def _end_agent(start: Start) -> None:
     """End the agent that outlived its runner, by number and by nonce, and the checks and set-up that did.
 
-    A git that outlived it is let finish: it may be moving the person's own checkout. `RelayError` (exit 75) when it
-    does not.
+    A git that outlived it is let finish: it may be moving the person's own checkout; so is a deployment. `RelayError`
+    (exit 75) when it does not.
     """
     over = clock.monotonic() + PATIENCE
-    while writing := proc.orphans(start.relay, "RELAY_GIT"):
+    while writing := proc.orphans(start.relay, "RELAY_GIT") or proc.orphans(start.relay, deploy.MARK):
         if clock.monotonic() > over:
+            what = "the deployment" if proc.orphans(start.relay, deploy.MARK) else "git"
             raise RelayError(
-                f"git, process {writing[0]}, outlived the runner of leg `{start.leg}` and still works",
+                f"{what}, process {writing[0]}, outlived the runner of leg `{start.leg}` and still works",
                 hint=f"wait for it, then: relay resume {start.run}",
                 exit_code=Exit.HELD,
             )
@@ -94,8 +96,9 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
     agent = plan.agent(phase.agent)
     said = _said(ledger, start)
     if said is not None:
-        said = redact.own().bytes(said)
+        said = redact.own().document(said)
     repo = ledger.repo
+    usage, cost = transcript.used(ledger.leg(plan.run, start.leg) / "transcript.jsonl")
     prompt = ledger.leg(plan.run, start.leg) / "prompt.md"
     now = clock.now()
     receipt = Receipt(
@@ -121,6 +124,8 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
         vendor=agent.vendor,
         model=agent.model,
         jail=confine.rung(plan)[0].name,
+        usage=usage,
+        cost_microusd=cost,
         changed=git.numstat(repo, start.start, head) if head != start.start else (),
         verdict="inconclusive" if start.kind == "judge" else None,
         breaches=(since or ("found by a runner that ended before it could say which",)) if breached else (),

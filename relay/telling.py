@@ -11,6 +11,8 @@ from relay.terms import Plan, Receipt
 GOOD: Final = frozenset({"done", "approve", "shipped", "proposed", "approved"})
 NOT_RUN: Final = frozenset({126, 127})
 """How a shell says that a command is not there, or cannot be run."""
+WIDE: Final = 150
+"""Changed lines above which reviewers find little (literature.md 6.1: F1 0.80 up to 50 lines, 0.04 above 150)."""
 GREEN: Final = frozenset({"accepted", "shipped", "proposed"})
 
 
@@ -31,8 +33,6 @@ class Teller:
         term.say(f"run {term.style(plan.run, 'bold')}: {plan.title}")
         term.say(term.style(jail, "dim"))
         term.say(term.style(f"follow an agent with: relay log {plan.run} -f", "dim"))
-        if plan.tests.paths:
-            term.say(term.style("[tests] is frozen with the run, and not used by this version", "dim"))
 
     @staticmethod
     def starting(plan: Plan, go: rules.Go) -> None:
@@ -126,5 +126,41 @@ def problems(receipt: Receipt) -> list[str]:
         for check in receipt.checks
         if check.exit in NOT_RUN and not check.newly_red
     ]
+    if receipt.reviewed > WIDE and receipt.round == 1:
+        lines.append(
+            f"{receipt.reviewed} changed lines to judge: above {WIDE} reviewers find little, so smaller tasks do better"
+        )
+    if receipt.independence == "allowed":
+        lines.append("judged by the vendor whose work it is, as `allow_same_vendor` says")
+    lines += [
+        f"not there, though the reply rests on it: {place.path}" for place in receipt.existing if place.line is None
+    ]
     why = (receipt.effect or {}).get("why")
     return [*lines, why] if why else lines
+
+
+def next_command(run: str, step: rules.Next) -> str:
+    """Say what to type next, for a person who stands in the repository."""
+    match step:
+        case rules.Accepted():
+            return f"relay approve {run}\nrelay reject {run} --why TEXT"
+        case rules.Human():
+            return ASKED.get(step.reason, ASKED[""]).format(run=run, leg=step.leg)
+        case rules.End(outcome="proposed"):
+            return f"relay approve {run}    (it looks whether the proposal was merged)"
+        case rules.End(outcome="shipped" | "not-accepted"):
+            return f"relay trace {run}"
+        case _:
+            return f"relay resume {run}"
+
+
+ASKED: Final = {
+    "question": "relay show {run}/{leg} note\nrelay answer {run} TEXT",
+    "cap": "relay show {run}/{leg} note\nrelay answer {run} TEXT, or relay resume {run} --rounds 1",
+    "stalemate": "relay show {run}/{leg} note\nrelay answer {run} TEXT, or relay resume {run} --rounds 1",
+    "offer": "relay show {run}/{leg}\nrelay resume {run}    (once the reply is written there)",
+    "budget": "relay resume {run} --minutes N, --usd N, --tokens N or --turns N",
+    "ship": "relay show {run}/{leg}\nrelay approve {run}",
+    "": "relay show {run}/{leg}\nrelay resume {run}",
+}
+"""What a person types for each reason that Relay stopped."""

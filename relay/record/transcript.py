@@ -4,6 +4,7 @@ import json
 import os
 import stat
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -11,13 +12,39 @@ from typing import Final, Self
 import msgspec
 
 from relay.host import clock, redact
-from relay.terms import Told
+from relay.terms import Told, Usage
 
 HEAD: Final = 4 << 20
 """Bytes kept from the beginning; an agent that floods its output must not fill the disk."""
 
 TAIL: Final = 1 << 20
 """Bytes kept from the end."""
+
+
+def used(path: Path) -> tuple[Usage, int | None]:
+    """Return what a leg that was cut short is known to have used, and its cost; nothing was told: nothing was used.
+
+    It is a lower bound: what was under way was not told yet.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL))
+            lines = file.read().splitlines()
+    except OSError:
+        return Usage(), 0
+    for line in reversed(lines):
+        if b'"usage"' in line:
+            with suppress(msgspec.MsgspecError):
+                told = msgspec.json.decode(line, type=_Counted)
+                if told.type == "usage":
+                    return msgspec.structs.replace(told.usage, complete=False), told.cost_microusd
+    return Usage(), 0
+
+
+class _Counted(msgspec.Struct):
+    type: str
+    usage: Usage = Usage()
+    cost_microusd: int | None = None
 
 
 def carry(source: Path, target: Path, redactor: redact.Redactor) -> None:
