@@ -23,7 +23,7 @@ from relay.ways import deploy
 PATIENCE: Final = 30.0
 """Seconds that a git has to finish whose runner was killed; checking a large tree out takes less."""
 
-PLANTED: Final = ("hooks", "config", "info/", "objects/", "worktree/", "ledger/", "refs/relay/")
+PLANTED: Final = ("hooks", "config", "info/", "objects/", "worktree/", "ledger/", "refs/relay/", "modules/", "locks/")
 """What nobody changes by the way: a change there, around a leg that was killed, counts as the agent's."""
 
 
@@ -87,9 +87,9 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
     chain = ledgers.receipts(ledger, plan.run)
     name = f"refs/relay/{plan.run}/{start.leg}.void"
     since, void = _since(ledger, plan, start), git.resolve(ledger.repo, name)
-    head = void or (_what_stands(ledger, plan, start) if start.kind == "work" else start.start)
     breached = void is not None or _planted(plan, since)
     restored = watch.restore(ledger, plan, start) if breached else ""
+    head = void or (_what_stands(ledger, plan, start) if start.kind == "work" else start.start)
     if breached and start.kind == "work":
         git.put_ref(ledger.repo, name, head)
     phase = plan.phase(start.phase or "")
@@ -244,8 +244,16 @@ def _discard(ledger: Ledger, start: Start, *, keep: bool) -> None:
         files.remove_tree(home)
         files.remove_tree(home.parent / f"{home.name}.io")
     for path in own.parent.glob(f"{own.name}.*"):
-        if not (keep and path.suffix == ".io"):
+        if not (keep and path.suffix == ".io") and not _moved(start, path):
             files.remove_tree(path)
+
+
+def _moved(start: Start, path: Path) -> bool:
+    """Tell whether a folder beside a leg's is that leg's own worktree, which somebody gave another name."""
+    try:
+        return files.sha256(files.read(path / ".git")) == start.pointer_sha256
+    except (OSError, RelayError):
+        return False
 
 
 def _forget(ledger: Ledger, start: Start) -> None:

@@ -1,6 +1,6 @@
 """What is watched around a leg: the repository, as `host/fingerprint.py` sees it, and the run's own record."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,16 +22,34 @@ SEALED = ("receipt.json", "note.md", "reply.json", "document.md", "why.md")
 def take(ledger: Ledger, plan: Plan, lease: Lease, *, tree: bool) -> dict[str, str]:
     """Return names and values of all that an agent might reach; `tree` adds the leg's own files.
 
-    To those of the repository come `ledger/PATH`, what the run was promised and what was sealed so far, and the
-    run's own refs: an agent that rewrote them would steer its judges, or lose what they point at.
+    To those of the repository come `ledger/PATH`, what the run was promised and what was sealed so far, the run's
+    own refs, and `runs/OTHER`, one value for each other run: an agent that rewrote them would steer its judges, or
+    lose what they point at.
     """
     found = fingerprint.take(ledger.repo, lease, tree=tree, rung=confine.rung(plan)[0])
     folder = ledger.folder(plan.run)
     for path in _record(ledger, plan):
         found[f"ledger/{path.relative_to(folder)}"] = _sha256(path)
-    with suppress(RelayError):
-        found |= git.refs(ledger.repo, f"refs/relay/{plan.run}/")
+    with suppress(OSError, RelayError):
+        refs = git.refs(ledger.repo, "refs/relay/")
+        found |= {name: oid for name, oid in refs.items() if name.startswith(f"refs/relay/{plan.run}/")}
+        found |= {f"runs/{run}": _other(ledger, run, refs) for run in ledgers.runs(ledger) if run != plan.run}
     return found
+
+
+def _other(ledger: Ledger, run: str, refs: Mapping[str, str]) -> str:
+    """Return one value for what another run was promised, sealed and kept: by lstat, for there may be many runs.
+
+    A ctime cannot be set. A person's own act in that run changes the value too.
+    """
+    lines = [f"{name} {oid}" for name, oid in sorted(refs.items()) if name.startswith(f"refs/relay/{run}/")]
+    legs = [leg for _, leg in ledgers.numbered(ledger, run) if (ledger.leg(run, leg) / "receipt.json").exists()]
+    paths = [ledger.folder(run) / "plan.toml", *(ledger.leg(run, leg) / name for leg in legs for name in SEALED)]
+    for path in paths:
+        with suppress(OSError):
+            state = path.lstat()
+            lines.append(f"{path.parent.name}/{path.name} {state.st_mode} {state.st_size} {state.st_ctime_ns}")
+    return files.sha256("\n".join(lines).encode())
 
 
 def _record(ledger: Ledger, plan: Plan) -> Iterator[Path]:
@@ -59,9 +77,16 @@ def restore(ledger: Ledger, plan: Plan, start: Start, promised: bytes = b"") -> 
     if promised and _sha256(path) != files.sha256(promised):
         files.write(path, promised)
     folder = ledger.leg(plan.run, start.leg)
-    done = guarded.put_back(ledger.repo, folder, start.fingerprint)
-    said = ", ".join(f"`{name}`" for name in done)
-    return f"put back: {said}; what stood there is in `{folder / guarded.EVIDENCE}`" if done else ""
+    if not confine.rung(plan)[0].holds and Path(start.worktree or "").name == start.leg:  # not a person's leg
+        with suppress(OSError):
+            (folder / guarded.KEPT).mkdir(0o700)  # an agent may have removed it
+    done, left = guarded.put_back(ledger.repo, folder, start.fingerprint)
+    said = [f"put back: {_named(done)}; what stood there is in `{folder / guarded.EVIDENCE}`"] if done else []
+    return "; ".join(said + ([f"changed, and not put back: {_named(left)}"] if left else []))
+
+
+def _named(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def voided(repo: Repository, receipt: Receipt, late: boundary.Crossed, restored: str) -> Receipt:

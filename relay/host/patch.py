@@ -2,11 +2,40 @@
 
 import os
 import re
+from itertools import pairwise
 from typing import Final
 
-from relay.terms import Change
+from relay.terms import Change, Struct
 
 _HUNK: Final = re.compile(rb"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HEAD: Final = re.compile(rb"(?m)^diff --git ")
+_RENAMED: Final = re.compile(rb"(?m)^rename to (.+)$")
+
+
+class Piece(Struct, frozen=True, kw_only=True):
+    """The part of a patch that is about one file: the new name of a renamed one, its bytes, and all its text."""
+
+    path: str
+    size: int
+    text: str
+
+
+def pieces(out: bytes) -> list[Piece]:
+    """Take a patch apart, file by file; a line of a file cannot look like a header, since each has a mark before it."""
+    at = [found.start() for found in _HEAD.finditer(out)]
+    whole = [out[begin:end] for begin, end in pairwise([*at, len(out)])]
+    return [Piece(path=_about(piece), size=len(piece), text=piece.decode("utf-8", "replace")) for piece in whole]
+
+
+def _about(piece: bytes) -> str:
+    """Return the label of the path that a piece is about.
+
+    `diff --git a/P b/P` says it twice, so its middle is known whatever stands in P; a rename has lines of its own.
+    """
+    head, _, rest = piece.partition(b"\n")
+    renamed = _RENAMED.search(rest.partition(b"\n@@")[0])
+    both = head.removeprefix(b"diff --git ")
+    return label(unquoted(renamed[1]) if renamed else unquoted(both[len(both) // 2 + 1 :]).removeprefix("b/"))
 
 
 def label(path: bytes | str) -> str:
@@ -35,7 +64,7 @@ def ranges(out: bytes) -> dict[str, tuple[tuple[int, int], ...]]:
         if skip and not line.startswith(b"\\"):
             skip -= 1
         elif line.startswith(b"+++ "):
-            path = _unquoted(line[4:])
+            path = unquoted(line[4:])
             if path.startswith("b/"):
                 found[path[2:]] = []
         elif hunk := _HUNK.match(line):
@@ -46,7 +75,7 @@ def ranges(out: bytes) -> dict[str, tuple[tuple[int, int], ...]]:
     return {name: tuple(ranges) for name, ranges in found.items()}
 
 
-def _unquoted(name: bytes) -> str:
+def unquoted(name: bytes) -> str:
     """Return a path as git writes it in a patch: quoted in C's way where it must be, with a tab after a blank."""
     if not name.startswith(b'"'):
         return os.fsdecode(name.rstrip(b"\t"))

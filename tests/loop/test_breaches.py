@@ -1,6 +1,8 @@
 """Boundaries that are crossed: the leg is void, what crossed them is named, its work is kept, a person is asked."""
 
+import os
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -185,6 +187,13 @@ def test_after_a_breach_only_a_person_goes_on_and_the_leg_begins_afresh(world: W
     assert "void.txt" not in world.git("ls-tree", "-r", "--name-only", again["head"])
 
 
+def test_a_worker_that_edits_what_git_ignores_in_a_folder_is_named(world: World) -> None:
+    world.commit({".gitignore": "tools/\n"})
+    world.write({"tools/deploy": "mine\n"})
+    _run(world, "implement", f"echo hers > {world.root}/tools/deploy", "breach: checkout/tools/ changed")
+    assert (world.root / "tools/deploy").read_text() == "hers\n"
+
+
 # --- the ledger ---------------------------------------------------------------------------------------------------
 
 
@@ -252,3 +261,27 @@ def test_a_judge_that_forges_its_own_receipt_is_not_believed(world: World) -> No
         ran = world.inside("run", world.spec())
     refused(ran, 6, "receipt.json")
     refused(world.inside("approve"), 6, "receipt.json")
+
+
+@pytest.mark.parametrize("what", ["its note", "its ref", "a new act"])
+def test_an_agent_that_touches_another_run_breaches(world: World, what: str) -> None:
+    through(world.inside("run", world.spec()))
+    other, legs = world.only_run(), f"{world.runs}/{world.only_run()}/legs"
+    text = {
+        "its note": f"echo more >> {legs}/01-implement/note.md",
+        "its ref": f"git update-ref -d refs/relay/{other}/01-implement",
+        "a new act": f"mkdir {legs}/99-approve; cp {legs}/01-implement/receipt.json {legs}/99-approve",
+    }[what]
+    world.shell("implementer", f"{FIX}\n{text}", phase="implement", reply="exit")
+    world.save()
+    stopped(world.inside("run", world.spec()), 7, f"breach: runs/{other} changed")
+
+
+def test_a_worktree_that_is_given_another_name_is_a_breach_and_its_work_is_not_lost(world: World) -> None:
+    world.shell("implementer", f'{FIX}\nmv "$PWD" "$PWD.away"', phase="implement", reply="exit")
+    world.save()
+    stopped(world.inside("run", world.spec()), 7, "breach: worktree/.git")
+    away = [path for path in Path(os.environ["XDG_STATE_HOME"]).rglob("*.away") if path.is_dir()]
+    assert [(path / "calc.py").read_text() for path in away] == [FIXED]
+    world.inside("resume")
+    assert (away[0] / "calc.py").read_text() == FIXED

@@ -93,3 +93,65 @@ def test_a_copy_that_the_agent_rewrote_is_not_trusted(hooked: World) -> None:
     ran = hooked.inside("run", hooked.spec())
     stopped(ran, 7, "breach: config changed")
     assert "evil]" not in Path(hooked.root / ".git/config").read_text()
+
+
+def test_a_folder_of_hooks_that_became_a_link_takes_nothing_of_the_persons_with_it(hooked: World) -> None:
+    private = hooked.folder / "private"
+    private.mkdir()
+    for name in ("id_rsa", "pre-push"):
+        (private / name).write_text("the person's\n")
+    _agent(hooked, f"{COMMON}; rm -rf $common/hooks; ln -s {private} $common/hooks")
+    before = _state(hooked)
+    ran = hooked.inside("run", hooked.spec())
+    stopped(ran, 7, "hooks changed", "put back: `hooks`, `hooks/pre-push`")
+    assert {path.name: path.read_text() for path in private.iterdir()} == dict.fromkeys(
+        ("id_rsa", "pre-push"), "the person's\n"
+    )
+    assert not (hooked.root / ".git/hooks").is_symlink()
+    assert _state(hooked) == before
+
+
+def test_odd_things_among_the_hooks_hinder_no_run(hooked: World) -> None:
+    hooks = hooked.root / ".git/hooks"
+    (hooks / "pre-commit.d").mkdir()
+    os.mkfifo(hooks / "pipe")
+    (hooks / "loop").symlink_to("loop")
+    _agent(hooked, "true")
+    assert hooked.inside("run", hooked.spec()).code == 0
+
+
+def test_an_ignored_hook_below_a_relative_path_is_named_and_put_back_in_place(hooked: World) -> None:
+    hooked.commit({".gitignore": ".husky/_/\n"})
+    hooked.write({".husky/_/pre-commit": "the person's\n"})
+    hooked.git("config", "core.hooksPath", ".husky/_")
+    _agent(hooked, f"echo evil > {hooked.root}/.husky/_/pre-commit")
+    ran = hooked.inside("run", hooked.spec())
+    stopped(ran, 7, "hooks path/.husky/_/pre-commit changed", "put back: `hooks path/.husky/_/pre-commit`")
+    assert (hooked.root / ".husky/_/pre-commit").read_text() == "the person's\n"
+    evidence = hooked.runs / hooked.only_run() / "legs/01-implement/evidence/hooks path/.husky/_/pre-commit"
+    assert evidence.read_text() == "evil\n"
+
+
+def test_what_the_person_set_meanwhile_stays_where_only_another_setting_is_dangerous(hooked: World) -> None:
+    _agent(hooked, "git config user.name Grace; git config branch.main.description mine; git config alias.st '!evil'")
+    ran = hooked.inside("run", hooked.spec())
+    stopped(ran, 7, "breach: config changed", "put back: `config`")
+    assert hooked.git("config", "user.name") == "Grace"
+    assert hooked.git("config", "branch.main.description") == "mine"
+    assert hooked.git("config", "--local", "--list").find("alias") == -1
+
+
+def test_copies_that_the_agent_removed_are_missed_and_nothing_it_planted_runs(hooked: World) -> None:
+    remove = "rm -rf $common/relay/runs/*/legs/01-implement/guarded"
+    _agent(hooked, f"{COMMON}; {remove}; echo evil > $common/hooks/pre-push; echo evil > $common/hooks/post-merge")
+    ran = hooked.inside("run", hooked.spec())
+    stopped(ran, 7, "put back: `hooks/post-merge`", "not put back: `hooks/pre-push`")
+    assert not (hooked.root / ".git/hooks/post-merge").exists()
+
+
+def test_a_lock_on_the_ref_that_keeps_a_leg_is_named_and_costs_nothing(hooked: World) -> None:
+    lock = "d=$common/refs/relay/$RELAY_RUN; mkdir -p $d; : > $d/$RELAY_LEG.lock; : > $d/$RELAY_LEG.void.lock"
+    _agent(hooked, f"{COMMON}; {lock}")
+    ran = hooked.inside("run", hooked.spec())
+    stopped(ran, 7, f"locks/refs/relay/{hooked.only_run()}/01-implement.lock appeared")
+    assert hooked.show(f"refs/relay/{hooked.only_run()}/01-implement.void", "calc.py") == FIXED

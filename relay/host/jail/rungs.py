@@ -18,6 +18,10 @@ from relay.terms import Limits, Struct
 
 _QUICK: Final = Limits(seconds=20, keep=4096)
 _EXTERNAL: Final = 'declare the container as the jail: [jail] mode = "external"'
+_SEEN: Final = (
+    "what an agent changes in the repository, its checkouts and your git settings is seen afterwards, not prevented;"
+    " what it changes anywhere else is not seen"
+)
 
 
 class Rung(Struct, frozen=True, kw_only=True):
@@ -107,19 +111,14 @@ def choose(mode: str) -> tuple[Rung, str]:
     if mode == "external":
         return Rung(name="external"), "commands are confined by the container that you declared; Relay adds no jail"
     if mode == "off":
-        return Rung(
-            name="off"
-        ), "no jail, as you wrote: a change outside the worktree is seen afterwards, not prevented"
+        return Rung(name="off"), f"no jail, as you wrote: {_SEEN}"
     found = probe()
     if isinstance(found, Rung):
         extra = "" if found.counts else "; the number of processes is watched, not bounded, since this is root"
         return found, f"commands are jailed by bubblewrap{extra}"
     if mode == "required":
         raise RelayError(f"no jail holds here: {found.cause}", hint=found.remedy)
-    return Rung(name="off"), (
-        f"no jail holds here: {found.cause}; a change outside the worktree is seen afterwards, not prevented."
-        f" To have one, {found.remedy}"
-    )
+    return Rung(name="off"), (f"no jail holds here: {found.cause}; {_SEEN}. To have one, {found.remedy}")
 
 
 @cache
