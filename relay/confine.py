@@ -75,6 +75,11 @@ def cell(
     return _reaching(Cell(rung=found, mounts=mounts, nests=needs.nests), plan, needs, setup=setup)
 
 
+def as_setup(cell: Cell | None, plan: Plan) -> Cell | None:
+    """Return a cell with the network that set-up has: for commands of the person's that look at the world."""
+    return None if cell is None else _reaching(cell, plan, NOTHING, setup=True)
+
+
 def _reaching(cell: Cell, plan: Plan, needs: Needs, *, setup: bool) -> Cell:
     """Open to a cell what the plan allows, and the services that the agent's own program cannot do without."""
     wanted = plan.jail.setup_network if setup else plan.jail.network

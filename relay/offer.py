@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from relay import acts, ready, settle
+from relay import acts, examination, ready
 from relay.errors import Exit, RelayError
 from relay.host import clock, files, lock
 from relay.record import briefing, receipt, reply
@@ -52,7 +52,7 @@ def taken_up(leg: Leg, offer: str) -> Leg:
     """Give the leg that a person took the prompt of its offer, and to a judge's leg what Relay sees of the criteria."""
     ledger, run = leg.ledger, leg.plan.run
     files.write(ledger.leg(run, leg.start.leg) / "prompt.md", files.read(ledger.leg(run, offer) / "prompt.md"))
-    leg = settle.examined(leg) if settle.judges_criteria(leg.plan, leg.phase) else leg
+    leg = examination.before(leg) if examination.judges_criteria(leg.plan, leg.phase) else leg
     made = briefing.make(
         ledger,
         leg.plan,
@@ -62,6 +62,7 @@ def taken_up(leg: Leg, offer: str) -> Leg:
         recovery=(),
         checked=leg.observed,
         criteria=leg.criteria,
+        tests=leg.tests.shown if leg.tests else None,
     )
     return msgspec.structs.replace(leg, brief=made)
 

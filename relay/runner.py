@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Final
 
-from relay import acts, confine, leg, offer, ready, salvage, ship
+from relay import acts, confine, leg, notify, offer, ready, salvage, ship
 from relay.errors import Interrupted, RelayError
 from relay.host import clock, git, lock, worktree
 from relay.record import freeze
@@ -49,6 +49,7 @@ def start(ledger: Ledger, frozen: Frozen, order: Order, tell: Teller) -> tuple[s
     """Write a frozen run down and drive it, all under the repository's lock: a run that is refused leaves no trace."""
     confine.rung(frozen.plan)
     leg.preflight(frozen.plan, ledger.repo.main_top or ledger.repo.common)
+    ship.preflight(ledger.repo, frozen.plan)
     worktree.refuse_inside(ledger.repo, ledger.worktree(frozen.plan.run, ""))
     plan = freeze.unused(ledger, frozen.plan)
     with lock.hold(ledger.lock, f"run {plan.run}", plan.run), signals():
@@ -70,13 +71,15 @@ def drive(ledger: Ledger, run: str, order: Order, tell: Teller) -> rules.Next:
 def _guarded(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
     """Seal what a signal cut short before it passes on."""
     try:
-        return _loop(ledger, plan, order, tell)
+        step = _loop(ledger, plan, order, tell)
     except Interrupted as interrupted:
         interrupted.run = plan.run
         with lock.hold(ledger.run_lock(plan.run), "salvage", plan.run, wait=10):
             for sealed in salvage.seal_open(ledger, plan):
                 tell.sealed(sealed)
         raise
+    notify.about(ledger, plan, step)
+    return step
 
 
 def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:

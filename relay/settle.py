@@ -1,19 +1,17 @@
 """From how an agent ended to a sealed receipt: the boundary, the commit, the checks, the verdict, the note."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import msgspec
 
-from relay import __version__, confine, watch, weigh
+from relay import __version__, confine, examination, watch
 from relay.host import clock, files, git, lock, proc, snapshot, worktree
-from relay.record import briefing, reply, sealing
-from relay.rules import boundary
+from relay.record import reply, sealing
+from relay.rules import boundary, independence
 from relay.terms import (
     Check,
     EndedBy,
     JudgeReply,
-    Phase,
-    Plan,
     Receipt,
     Refused,
     Reply,
@@ -32,28 +30,29 @@ class Outcome(Struct, frozen=True, kw_only=True):
     refused: tuple[Refused, ...] = ()
 
 
-def judges_criteria(plan: Plan, phase: Phase) -> bool:
-    """Tell whether a phase judges the spec's criteria: the last one does, if it is a judge."""
-    return phase.kind == "judge" and plan.phases[-1] == phase
-
-
 def seal(leg: Leg, taken: Taken) -> Receipt:
     """Turn the end of an agent into a sealed receipt; then the worktree goes, unless something in it is unique."""
     answer, problem = _answer(leg, taken)
     ended_by = taken.ended_by
     if ended_by in {"reply", "handover"} and answer is None:
         ended_by = "no-reply"
+    why, kinship = independence.look(leg.plan, leg.chain, leg.phase, taken.model)
+    if kinship and answer is not None:  # nothing that it says counts, and asking it again would change nothing
+        ended_by, answer, problem = "setup", None, f"the judge is not independent: {kinship}"
     crossed = _crossed(leg)
     if crossed.breaches:
         ended_by, answer = "breach", None
         problem = watch.restore(leg.ledger, leg.plan, leg.start, leg.promised)
     done = _kept(leg, ended_by)
     receipt = _draft(leg, taken, ended_by, problem or taken.problem, crossed, done)
+    receipt = msgspec.structs.replace(receipt, independence=why)
     logs: dict[str, bytes] = {}
     if ended_by == "reply" and answer is not None:
         ran = proc.ran()
         receipt, logs = (
-            _judged(leg, receipt, answer) if isinstance(answer, JudgeReply) else _checked(leg, receipt, answer)
+            examination.judged(leg, receipt, answer)
+            if isinstance(answer, JudgeReply)
+            else examination.worked(leg, receipt, answer)
         )
         late = _crossed(leg, done.refs) if proc.ran() != ran else crossed  # what Relay ran was the agent's code, too
         if late.breaches:
@@ -61,7 +60,7 @@ def seal(leg: Leg, taken: Taken) -> Receipt:
             receipt, answer = watch.voided(leg.ledger.repo, receipt, late, restored), None
     elif leg.phase.kind == "judge":
         receipt = msgspec.structs.replace(receipt, verdict="inconclusive")
-    raw = leg.redactor.bytes(taken.reply) if taken.reply is not None else None
+    raw = leg.redactor.document(taken.reply) if taken.reply is not None else None
     if raw != taken.reply and raw is not None and answer is not None:  # the note is made from what is kept
         answer = reply.decode(raw, leg.phase.kind, None)[0]
     sealed = _write(leg, receipt, answer, raw, {name: leg.redactor.bytes(log) for name, log in logs.items()})
@@ -100,6 +99,8 @@ def _kept(leg: Leg, ended_by: EndedBy) -> Outcome:
     if not start.pointer_sha256 or (leg.phase.boundary == "verify-only" and ended_by != "breach"):
         return Outcome(head=start.start, refs={})
     repo, name = leg.ledger.repo, f"refs/relay/{start.run}/{start.leg}"
+    if not leg.held.path.is_dir():  # it was taken away, which is a breach of its own
+        return Outcome(head=start.start, refs={})
     message = f"relay: {start.leg} of {start.run}\n\nRelay-Run: {start.run}\nRelay-Leg: {start.leg}\n"
     taken = snapshot.take(
         repo, leg.held, start.start, message, start.baseline, git.identity(repo), confine.rung(leg.plan)[0]
@@ -155,73 +156,13 @@ def _draft(
         crossed=leg.brief.crossed if leg.brief else (),
         withheld=leg.brief.withheld if leg.brief else (),
         notes_read=leg.go.reads,
+        reviewed=leg.brief.reviewed if leg.brief else 0,
         usage=taken.usage,
         cost_microusd=taken.cost_microusd,
         billing=taken.billing,
         ended_by=ended_by,
         problem=leg.redactor.text(problem) if problem else None,
         until=taken.until,
-    )
-
-
-def _checked(leg: Leg, receipt: Receipt, answer: WorkReply) -> tuple[Receipt, dict[str, bytes]]:
-    """Check a worker's claim `done` by running the commands of plan and spec where the work stands."""
-    receipt = msgspec.structs.replace(
-        receipt,
-        status=answer.status,
-        asks=bool(answer.question),
-        document=bool(answer.document and answer.document.strip()),
-    )
-    if answer.status != "done" or leg.phase.done == "trust":
-        return receipt, {}
-    logs = ["\n".join(f"{item.path}: {item.why}" for item in receipt.refused).encode()] if receipt.refused else []
-    repo = leg.ledger.repo
-    seen = [weigh.strayed(leg.plan, repo, receipt), weigh.unresolved(repo, leg.chain, receipt)]
-    found = [*receipt.checks, *(look[0] for look in seen if look)]
-    logs += [look[1].encode() for look in seen if look]
-    seconds, at = leg.phase.minutes * 60, confine.place(leg.ledger, leg.plan, leg.held)
-    for name, command in leg.plan.checks.items():
-        check, output = weigh.run(leg.plan, at, command, by=f"checks.{name}", seconds=seconds)
-        found.append(check)
-        logs.append(output.encode())
-    known = weigh.against_base(
-        leg.ledger, leg.plan, leg.chain, found, leg=receipt.leg, base=receipt.base, seconds=seconds
-    )
-    criteria, observed = weigh.criteria(leg.plan, at, seconds)
-    receipt = msgspec.structs.replace(receipt, checks=known, criteria=criteria, score=weigh.score(criteria))
-    return receipt, _logs(logs, observed)
-
-
-def _logs(checked: Sequence[bytes], observed: Sequence[briefing.Observed]) -> dict[str, bytes]:
-    """Name the files that keep what commands said: checks by their place in the receipt, criteria by their id."""
-    found = {f"check-{number}.log": log for number, log in enumerate(checked, 1)}
-    return found | {f"criterion-{item.by}.log": item.output.encode() for item in observed}
-
-
-def examined(leg: Leg) -> Leg:
-    """Run every criterion and check in a clean checkout of the exact commit, before the last judge is asked."""
-    with weigh.checkout(leg.ledger, leg.plan, leg.start.leg, leg.start.start, "check") as at:
-        seconds = leg.phase.minutes * 60
-        criteria, observed = weigh.criteria(leg.plan, at, seconds)
-        checked, more = weigh.checks_in(leg.plan, at, seconds)
-    return msgspec.structs.replace(leg, criteria=criteria, checked=checked, observed=(*observed, *more))
-
-
-def _judged(leg: Leg, receipt: Receipt, answer: JudgeReply) -> tuple[Receipt, dict[str, bytes]]:
-    """Look at a judge's evidence and derive the verdict."""
-    found = weigh.weigh(leg.ledger, leg.plan, leg.chain, leg.start, leg.go, answer, leg.criteria, leg.checked)
-    return msgspec.structs.replace(
-        receipt,
-        checks=found.checks,
-        criteria=found.criteria,
-        score=weigh.score(found.criteria),
-        claimed_verdict=answer.verdict,
-        verdict=found.verdict,
-        findings=found.findings,
-        asks=bool(answer.question),
-    ), _logs(
-        [item.output.encode() for item in leg.observed if item.by.startswith("checks.")],
-        [item for item in leg.observed if not item.by.startswith("checks.")],
     )
 
 

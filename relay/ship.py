@@ -1,58 +1,73 @@
 """Approve means ship: exactly the accepted tree goes out, once, and the receipt says what became of it."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
-from relay import acts, weigh
-from relay.errors import Exit, RelayError
-from relay.host import checks, clock, git, landing, proc, provision
+from relay import acts, ways
+from relay.errors import RelayError
+from relay.host import clock, files, git, proc
+from relay.host.repository import Repository
 from relay.record import evidence, receipt
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import gate, history
-from relay.terms import Check, Pins, Plan, Receipt, Start, WorkReply
+from relay.terms import Pins, Plan, Receipt, Start
+from relay.ways import pr, publish, rebase, sealing, signing, words
+from relay.ways.base import Out, Parcel
 
-VERIFY_SECONDS = 1800
-"""How long one `ship.verify` command may take."""
+RACES: Final = 3
+"""How often a commit is made anew for a branch that moved in the very moment; then a person is asked."""
 
 
-def approve(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], into: str | None, by: str | None = None) -> Receipt:
-    """Seal the approval of an accepted run: it pins head, base, tree and the acceptance. Holds no lock of its own.
+def preflight(repo: Repository, plan: Plan) -> None:
+    """Refuse, before anything is spent on a run, a method that could not send its result out: a `RelayError`."""
+    ways.check(repo, plan.ship)
 
-    `RelayError` (exit 6) when what the commit is to say can no longer be read.
+
+def approve(
+    ledger: Ledger,
+    plan: Plan,
+    chain: Sequence[Receipt],
+    into: str | None,
+    by: str | None = None,
+    *,
+    leg: str | None = None,
+    why: str = "",
+) -> Receipt:
+    """Seal an approval: it pins head, base, tree and the acceptance. Holds no lock of its own.
+
+    With `leg` a person takes the responsibility for what that leg left, which nothing accepted, and says why.
+    `RelayError` (exit 6) when what the commit is to say can no longer be read, or a commit is gone.
     """
-    message(ledger, plan, chain)
-    gate.check([evidence.look(ledger, plan.run, leg.leg, chain) for leg in _counted(chain)], plan.run)
-    head = history.head(plan, chain)
-    target = _target(ledger, plan, into)
+    about = _upto(chain, leg) if leg is not None else chain
+    words.message(ledger, plan, about)
+    wanted = [about[-1]] if leg is not None else _counted(chain)
+    gate.check([evidence.look(ledger, plan.run, sealed.leg, chain) for sealed in wanted], plan.run)
+    target = ways.of(plan.ship).target(ledger, plan, into)
+    resting = about[-1] if leg is not None else history.last_leg(chain) or chain[-1]
+    head = resting.head if leg is not None else history.head(plan, chain)
     pins = Pins(
         head=head,
-        base=history.base(plan, chain),
+        base=resting.base if leg is not None else history.base(plan, chain),
         tree=git.tree(ledger.repo, head),
-        receipt=receipt.sha256(history.last_leg(chain) or chain[-1]),
+        receipt=receipt.sha256(resting),
     )
-    return acts.seal(ledger, plan, chain, "approve", pins=pins, effect={"into": target}, by=by)
+    effect = {"into": target} | ({"leg": leg, "accepted": "by nothing"} if leg is not None else {})
+    return acts.seal(ledger, plan, chain, "approve", pins=pins, effect=effect, by=by, why=why)
+
+
+def _upto(chain: Sequence[Receipt], leg: str) -> Sequence[Receipt]:
+    """Return the receipts up to the one of a leg that a person approves by name."""
+    number = next(index for index, sealed in enumerate(chain) if sealed.leg == leg)
+    return chain[: number + 1]
 
 
 def _counted(chain: Sequence[Receipt]) -> list[Receipt]:
     """Return the newest leg of each phase that replied: what the acceptance rests on."""
     newest = {leg.phase: leg for leg in chain if leg.kind != "act" and leg.ended_by == "reply"}
     return list(newest.values())
-
-
-def _target(ledger: Ledger, plan: Plan, into: str | None) -> str:
-    """Name the branch that the change goes into, by its full name."""
-    wanted = into or plan.base_ref
-    if not wanted:
-        raise RelayError(
-            f"run `{plan.run}` began on a detached HEAD, so no branch is named",
-            hint=f"relay approve {plan.run} --into BRANCH",
-        )
-    ref = wanted if wanted.startswith("refs/heads/") else f"refs/heads/{wanted}"
-    if git.resolve(ledger.repo, ref) is None:
-        raise RelayError(f"there is no branch `{wanted}` to ship into", hint=f"relay approve {plan.run} --into BRANCH")
-    return ref
 
 
 def ship(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval_id: str) -> Receipt:
@@ -62,27 +77,48 @@ def ship(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval_id: str)
     written before the effect, so that a later Relay can look whether it happened.
     """
     approval = next(sealed for sealed in chain if sealed.leg == approval_id)
-    pins, target = _pins(approval), (approval.effect or {})["into"]
-    repo = ledger.repo
-    branch = git.resolve(repo, f"refs/heads/relay/{plan.run}")
-    if branch not in {None, pins.head}:
-        why = f"branch `relay/{plan.run}` has moved since it was accepted"
-        return _seal(ledger, plan, chain, None, {"outcome": "failed", "why": why, "into": target})
-    landed = _landed(ledger, chain, target)
-    if landed:
-        return _confirmed(ledger, plan, chain, None, landed, target)
-    now = git.resolve(repo, target) or ""
-    tree, moved = pins.tree, now != pins.base
+    late = _late(ledger, plan, chain, approval)
+    if late:
+        return sealing.failed(ledger, plan, chain, None, approval, late)
+    for turn in range(RACES):
+        try:
+            return _attempt(ledger, plan, chain, approval)
+        except ways.MovedError as error:
+            if turn + 1 == RACES:
+                return sealing.failed(ledger, plan, chain, None, approval, f"{error.message}, {RACES} times over")
+        except ways.RefusedError as error:
+            return sealing.failed(ledger, plan, chain, None, approval, error.message, error.hint)
+    raise AssertionError
+
+
+def _late(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval: Receipt) -> str:
+    """Say that the run's branch is not at what was approved any more: commits that came late void the approval."""
+    branch = git.resolve(ledger.repo, f"refs/heads/relay/{plan.run}")
+    named = (approval.effect or {}).get("leg")
+    ours = {sealed.head for sealed in chain} if named else {sealing.pins(approval).head}
+    return "" if branch is None or branch in ours else f"branch `relay/{plan.run}` has moved since it was accepted"
+
+
+def _attempt(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval: Receipt) -> Receipt:
+    """Look whether it is out there already; else make the commit for where the branch stands now, and send it."""
+    way, pins, target = ways.of(plan.ship), sealing.pins(approval), (approval.effect or {})["into"]
+    about = _about(chain, approval)
+    earlier = _earlier(ledger, plan, chain, approval)
+    if earlier is not None:
+        return sealing.confirmed(ledger, plan, chain, None, earlier, target)
+    tip = way.tip(ledger, plan, target)
+    onto, tree = tip.onto or pins.base, pins.tree
+    moved = onto != pins.base
     if moved:
-        merged, overlap = _merged(ledger, plan, pins, now)
+        merged, overlap = rebase.merged(ledger, plan, pins, onto)
         if merged is None:
-            return _rebase(ledger, plan, chain, pins, now, overlap)
+            return rebase.seal(ledger, plan, chain, pins, onto, overlap)
         tree = merged
     leg = ledgers.next_leg_id(ledger, plan.run, "ship")
-    commit = _commit(ledger, plan, chain, pins, tree, now)
-    if moved and not _still_holds(ledger, plan, chain, commit, leg=leg, now=now):
-        return _rebase(ledger, plan, chain, pins, now, ())
-    git.put_ref(repo, f"refs/relay/{plan.run}/{leg}", commit)
+    commit = _commit(ledger, plan, about, approval, tree, onto)
+    if moved and not rebase.still_holds(ledger, plan, about, commit, leg=leg, now=onto):
+        return rebase.seal(ledger, plan, chain, pins, onto, ())
+    git.put_ref(ledger.repo, f"refs/relay/{plan.run}/{leg}", commit)
     start = Start(
         schema=1,
         run=plan.run,
@@ -90,180 +126,128 @@ def ship(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval_id: str)
         act="ship",
         kind="act",
         start=pins.head,
-        base=now,
-        common_dir=str(repo.common),
+        base=onto,
+        common_dir=str(ledger.repo.common),
         nonce=target,
         started=clock.stamp(),
         relay=proc.this(),
-        pins=msgspec.structs.replace(pins, head=commit, base=now, tree=tree),
+        pins=msgspec.structs.replace(pins, head=commit, base=onto, tree=tree),
     )
+    page = words.proposal(ledger, plan, about, _by(approval))
     ledgers.begin(ledger, start)
-    problem = landing.land(repo, target, commit, now)
-    if problem:
-        return _seal(ledger, plan, chain, start, {"outcome": "failed", "why": problem, "into": target})
-    return _confirmed(ledger, plan, chain, start, commit, target)
+    parcel = Parcel(ledger=ledger, plan=plan, chain=tuple(chain), leg=leg, target=target, commit=commit, now=tip.now)
+    try:
+        out = way.send(parcel, page)
+    except ways.MovedError:
+        files.remove_tree(ledger.leg(plan.run, leg))  # it never happened: the other side says so
+        raise
+    except RelayError as error:
+        return sealing.failed(ledger, plan, chain, start, approval, error.message, error.hint)
+    return sealing.confirmed(ledger, plan, chain, start, out, target)
 
 
 def finish(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
-    """Seal a shipment that was cut short, after looking whether it went out."""
-    chain = ledgers.receipts(ledger, plan.run)
-    commit, target = _pins(start).head, start.nonce
-    now = git.resolve(ledger.repo, target)
-    if now is not None and git.ancestor(ledger.repo, commit, now):
-        return _confirmed(ledger, plan, chain, start, commit, target)
-    effect = {"outcome": "failed", "why": "it was cut short, and nothing went out", "into": target}
-    return _seal(ledger, plan, chain, start, effect)
+    """Seal a shipment that was cut short, after looking whether it went out; what was only prepared is taken back."""
+    chain, way, pins = ledgers.receipts(ledger, plan.run), ways.of(plan.ship), sealing.pins(start)
+    parcel = Parcel(
+        ledger=ledger,
+        plan=plan,
+        chain=chain,
+        leg=start.leg,
+        target=start.nonce,
+        commit=pins.head,
+        now=pins.base,
+    )
+    effect = {"outcome": "interrupted", "why": "it was cut short, and nothing went out"}
+    try:
+        out = way.look(parcel)
+        if out is not None:
+            return sealing.confirmed(ledger, plan, chain, start, out, start.nonce)
+        left = way.withdraw(parcel)
+        effect["why"] += f"; {left}" * bool(left)
+    except (ways.UnknownError, ways.RefusedError) as error:
+        why = f"it was cut short, and nobody can say whether it went out: {error.message}"
+        effect = {"outcome": "failed", "why": why}
+    return sealing.seal(ledger, plan, chain, start, effect | {"into": start.nonce, "commit": pins.head})
 
 
-def _pins(about: Receipt | Start) -> Pins:
-    """Return what an act is pinned to; one without pins was not written by Relay."""
-    if about.pins is None:
-        raise RelayError(f"act `{about.leg}` pins nothing", exit_code=Exit.GATE)
-    return about.pins
+def published(ledger: Ledger, plan: Plan) -> None:
+    """Let the receipts of a run that is out be had elsewhere, where that is wanted and did not come about yet."""
+    publish.write(ledger, plan)
 
 
-def _landed(ledger: Ledger, chain: Sequence[Receipt], target: str) -> str | None:
-    """Return the commit that this very change went out as, if the branch still holds it.
+def follow(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], *, verify: bool = True) -> Receipt | None:
+    """Look after an open proposal, under the run's lock; returns what was sealed once it was merged, or closed.
+
+    Without `verify` a merge that `ship.verify` is to confirm is left for somebody who has the time. `UnknownError`
+    when the forge cannot be asked.
+    """
+    proposed = next((sealed for sealed in reversed(chain) if sealed.act == "ship"), None)
+    told = dict(proposed.effect or {}) if proposed is not None else {}
+    if told.get("outcome") != "proposed":
+        return None
+    parcel = Parcel(
+        ledger=ledger,
+        plan=plan,
+        chain=tuple(chain),
+        leg=proposed.leg if proposed is not None else "",
+        target=told["into"],
+        commit=told["commit"],
+    )
+    out = pr.follow(parcel, told)
+    if out is None or (out.outcome == "shipped" and plan.ship.verify and not verify):
+        return None
+    return sealing.confirmed(ledger, plan, chain, None, out, told["into"])
+
+
+def _about(chain: Sequence[Receipt], approval: Receipt) -> Sequence[Receipt]:
+    """Return the receipts up to what was approved: those of the leg that a person named, else all."""
+    named = (approval.effect or {}).get("leg")
+    return _upto(chain, named) if named else chain
+
+
+def _by(approval: Receipt) -> str | None:
+    """Return who took the responsibility for what nothing accepted."""
+    return approval.by if (approval.effect or {}).get("leg") else None
+
+
+def _earlier(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval: Receipt) -> Out | None:
+    """Return what an earlier shipment of this very change left out there, if it is there still.
 
     Only receipts say so, and only those since the task itself last changed: a ref could be anybody's.
     """
-    now = git.resolve(ledger.repo, target)
-    for sealed in reversed(chain):
+    found: list[Receipt] = []
+    head, target = "", (approval.effect or {})["into"]
+    for sealed in chain:
         effect = sealed.effect or {}
-        if sealed.act in {"reject", "rebase"} or now is None:
-            return None
-        if sealed.act == "ship" and effect.get("into") == target and "commit" in effect:
-            return effect["commit"] if git.ancestor(ledger.repo, effect["commit"], now) else None
+        if sealed.act in {"reject", "rebase"}:
+            found = []
+        elif sealed.act == "approve":
+            head = sealing.pins(sealed).head
+        elif (
+            sealed.act == "ship"
+            and "commit" in effect
+            and (head, effect["into"]) == (sealing.pins(approval).head, target)
+        ):
+            found.append(sealed)
+    for sealed in reversed(found):
+        commit = (sealed.effect or {})["commit"]
+        parcel = Parcel(ledger=ledger, plan=plan, chain=tuple(chain), leg=sealed.leg, target=target, commit=commit)
+        try:
+            out = ways.of(plan.ship).look(parcel)
+        except ways.UnknownError:
+            continue  # whoever cannot look cannot send either, and says why
+        if out is not None and out.outcome != "failed":
+            return out
     return None
 
 
-def _merged(ledger: Ledger, plan: Plan, pins: Pins, now: str) -> tuple[str | None, tuple[str, ...]]:
-    """Merge the change with a base that moved: the tree, if the patch applies and no file was touched by both sides."""
-    repo = ledger.repo
-    ours = {change.path for change in git.numstat(repo, pins.base, pins.head)}
-    theirs = {change.path for change in git.numstat(repo, pins.base, now)}
-    tree, conflicts = _merge(ledger, plan, pins, now)
-    overlap = tuple(sorted((ours & theirs) | {git.label(path) for path in conflicts}))
-    return (None, overlap) if overlap else (tree, ())
-
-
-def _merge(ledger: Ledger, plan: Plan, pins: Pins, now: str) -> tuple[str, tuple[str, ...]]:
-    """Merge what was accepted with a branch: the tree, and the paths that conflict, which have git's markers in them.
-
-    A branch that does not hold the run's base (it was rewound, or `--into` names another one) gets the change alone
-    and nothing that lies between, as by a cherry-pick. A merge commit says that all of it came along, so there it does.
-    """
-    repo, ours, theirs = ledger.repo, now, pins.head
-    if plan.ship.method != "merge-commit" and not git.ancestor(repo, pins.base, now):
-        root = git.commit_tree(repo, git.tree(repo, pins.base), [], "the base\n", git.NOBODY)
-        sides = (git.tree(repo, now), git.tree(repo, pins.head))
-        ours, theirs = (git.commit_tree(repo, tree, [root], "a side\n", git.NOBODY) for tree in sides)
-    tree, conflicts = git.merge_tree(repo, ours, theirs, marked=True)
-    return tree or "", conflicts
-
-
-def _still_holds(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], commit: str, *, leg: str, now: str) -> bool:
-    """Run acceptance's commands again on the tree merged with `now`: nobody accepted that one."""
-    minutes = plan.phases[-1].minutes
-    with weigh.checkout(ledger, plan, leg, commit, "merged") as at:
-        results, _ = weigh.criteria(plan, at, minutes * 60)
-        checked, _ = weigh.checks_in(plan, at, minutes * 60)
-    commanded = [result for result in results if result.by == "relay"]
-    checked = weigh.against_base(ledger, plan, chain, checked, leg=leg, base=now, seconds=minutes * 60)
-    return all(result.met for result in commanded) and not any(check.newly_red for check in checked)
-
-
-def _rebase(
-    ledger: Ledger, plan: Plan, chain: Sequence[Receipt], pins: Pins, now: str, overlap: Sequence[str]
-) -> Receipt:
-    """Put the change onto the base that moved, and send it back: to the judges, or to the worker where it conflicts."""
-    repo = ledger.repo
-    leg = ledgers.next_leg_id(ledger, plan.run, "rebase")
-    tree, conflicts = _merge(ledger, plan, pins, now)
-    message = f"relay: {plan.run} on a base that moved\n\nRelay-Run: {plan.run}\nRelay-Leg: {leg}\n"
-    onto = git.commit_tree(repo, tree, [now], message, git.identity(repo))
-    git.put_ref(repo, f"refs/relay/{plan.run}/{leg}", onto)
-    paths = ", ".join(f"`{path}`" for path in overlap[:10])
-    why = f"both sides changed {paths}" if overlap else "what held there no longer holds with it"
-    effect = {"onto": now, "overlap": "\n".join(overlap)}
-    if conflicts:
-        why = f"the change conflicts with it in {paths}"
-        effect["conflict"] = "\n".join(git.label(path) for path in conflicts)
-    effect["why"] = f"the base moved, and {why}"
-    moved = Pins(head=onto, base=now, tree=git.tree(repo, onto), receipt=pins.receipt)
-    return acts.seal(
-        ledger, plan, chain, "rebase", leg=leg, pins=moved, effect=effect, by="relay", round_=chain[-1].round
-    )
-
-
-def _commit(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], pins: Pins, tree: str, now: str) -> str:
+def _commit(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval: Receipt, tree: str, now: str) -> str:
     """Make the one commit that goes out, or take the run's own where that is the method, or none where all is there."""
-    method, repo = plan.ship.method, ledger.repo
+    method, repo, pins = plan.ship.method, ledger.repo, sealing.pins(approval)
     if method != "merge-commit" and tree == git.tree(repo, now):
         return now
     if method == "fast-forward" and now == pins.base:
         return pins.head
     parents = [now, pins.head] if method == "merge-commit" else [now]
-    return git.commit_tree(repo, tree, parents, message(ledger, plan, chain), git.identity(repo))
-
-
-def message(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> str:
-    """Write the commit's message from the spec and the last reply of a worker, with who reviewed and who accepted."""
-    work = next((leg for leg in reversed(chain) if leg.kind == "work" and leg.ended_by == "reply"), None)
-    answer = evidence.reply_of(ledger, work) if work is not None else None
-    summary = answer.summary.strip() if isinstance(answer, WorkReply) else ""
-    judges = [leg for leg in chain if leg.kind == "judge" and leg.verdict == "approve"]
-    trailers = [f"Relay-Run: {plan.run}", *["Relay-Outcome: accepted (unchecked)"] * plan.unchecked]
-    last = plan.phases[-1].name
-    for judge in {leg.phase: leg for leg in judges}.values():
-        word = "Accepted-by" if judge.phase == last else "Reviewed-by"
-        trailers.append(f"{word}: {judge.agent} ({judge.model or judge.backend})")
-    parts = [plan.title, summary, "\n".join(trailers)]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _confirmed(
-    ledger: Ledger, plan: Plan, chain: Sequence[Receipt], start: Start | None, commit: str, target: str
-) -> Receipt:
-    """Run `ship.verify` on what went out: deployed and confirmed are two things."""
-    found: list[Check] = []
-    if plan.ship.verify:
-        leg = start.leg if start is not None else ledgers.next_leg_id(ledger, plan.run, "ship")
-        with weigh.checkout(ledger, plan, leg, commit, "shipped") as at:
-            found = [
-                checks.run(
-                    command, at.folder, by="ship.verify", env=provision.named(plan.worktree), seconds=VERIFY_SECONDS
-                )[0]
-                for command in plan.ship.verify
-            ]
-    red = [check for check in found if check.exit != 0]
-    effect = {"outcome": "shipped", "commit": commit, "into": target}
-    if start is not None and start.base == commit:
-        effect["why"] = "the branch held this tree already, so no commit was made"
-    if red:
-        why = f"it went out as `{commit[:12]}`, but `{red[0].command}` exited {red[0].exit}"
-        effect = {**effect, "outcome": "unconfirmed", "why": why}
-    return _seal(ledger, plan, chain, start, effect, tuple(found))
-
-
-def _seal(
-    ledger: Ledger,
-    plan: Plan,
-    chain: Sequence[Receipt],
-    start: Start | None,
-    effect: dict[str, str],
-    found: tuple[Check, ...] = (),
-) -> Receipt:
-    """Seal what became of a shipment."""
-    return acts.seal(
-        ledger,
-        plan,
-        chain,
-        "ship",
-        leg=start.leg if start is not None else None,
-        pins=start.pins if start is not None else None,
-        effect=effect,
-        by="relay",
-        started=start.started if start is not None else None,
-        checks=found,
-    )
+    return signing.commit(repo, tree, parents, words.message(ledger, plan, chain, _by(approval)))

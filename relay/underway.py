@@ -2,12 +2,34 @@
 
 from pathlib import Path
 
+import msgspec
+
 from relay.host import redact
 from relay.host.lease import Lease
 from relay.record import briefing
 from relay.record.ledger import Ledger
 from relay.rules.plan import Go
-from relay.terms import Check, CriterionResult, Phase, Plan, Receipt, Start, Struct
+from relay.terms import Check, CriterionResult, Phase, Plan, Receipt, Start, Struct, Swapped
+
+
+class Tests(Struct, frozen=True, kw_only=True):
+    """What swapping the tests came to: facts for the receipt; outputs, names and the diff for the judge."""
+
+    facts: Swapped
+    observed: tuple[briefing.Observed, ...] = ()
+    removed: tuple[str, ...] = ()
+    skips: tuple[str, ...] = ()
+    diff: str = ""
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """What of it counts among the checks of acceptance."""
+        return (self.facts.old,) if self.facts.old is not None and self.facts.binding else ()
+
+    @property
+    def shown(self) -> dict[str, object]:
+        """What the judge's prompt is given of it."""
+        return {**msgspec.to_builtins(self.facts), "removed": self.removed, "skips": self.skips, "diff": self.diff}
 
 
 class Leg(Struct, frozen=True, kw_only=True):
@@ -25,6 +47,7 @@ class Leg(Struct, frozen=True, kw_only=True):
     criteria: tuple[CriterionResult, ...] = ()
     checked: tuple[Check, ...] = ()
     observed: tuple[briefing.Observed, ...] = ()
+    tests: Tests | None = None
 
     @property
     def held(self) -> Lease:

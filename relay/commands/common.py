@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 
+from relay import telling
 from relay.commands.options import as_json, everywhere, folder
 from relay.errors import Exit, RelayError
 from relay.host import repository, term
@@ -67,6 +67,30 @@ def outcome(here: Ledger, run: str) -> str:
     return rules.outcome(rules.next_leg(ledgers.read_plan(here, run), ledgers.receipts(here, run)))
 
 
+def follow(here: Ledger, plan: Plan, *, verify: bool = False) -> None:
+    """Look after an open proposal: seal its merge or its end, and say that; `verify` says there is time to confirm."""
+    from relay import ship
+    from relay.host import lock
+    from relay.telling import Teller
+
+    try:
+        with lock.hold(here.run_lock(plan.run), "following", plan.run):
+            sealed = ship.follow(here, plan, ledgers.receipts(here, plan.run), verify=verify)
+    except RelayError as error:
+        term.say(f"{plan.run}: its proposal cannot be looked at now: {error.message}")
+        return
+    if sealed is not None:
+        Teller.sealed(sealed)
+        tell(here, plan, rules.next_leg(plan, ledgers.receipts(here, plan.run)))
+
+
+def tell(here: Ledger, plan: Plan, step: rules.Next) -> None:
+    """Send a notice of how a run stands, where the person wants one."""
+    from relay import notify
+
+    notify.about(here, plan, step)
+
+
 def finish(here: Ledger, run: str, step: rules.Next, until: str | None = None) -> int:
     """Say where a run stands and what to type next; returns the exit code. `until` is why it paused."""
     plan = ledgers.read_plan(here, run)
@@ -111,28 +135,4 @@ def code(step: rules.Next) -> Exit:
 def next_command(run: str, step: rules.Next) -> str:
     """Say what to type next, in the folder where the person is."""
     at = "" if folder() == Path() else f"-C {shlex.quote(str(folder()))} "
-    return _next(run, step).replace("relay ", f"relay {at}")
-
-
-def _next(run: str, step: rules.Next) -> str:
-    match step:
-        case rules.Accepted():
-            return f"relay approve {run}\nrelay reject {run} --why TEXT"
-        case rules.Human():
-            return _ASKED.get(step.reason, _ASKED[""]).format(run=run, leg=step.leg)
-        case rules.End(outcome="shipped" | "proposed" | "not-accepted"):
-            return f"relay trace {run}"
-        case _:
-            return f"relay resume {run}"
-
-
-_ASKED: Final = {
-    "question": "relay show {run}/{leg} note\nrelay answer {run} TEXT",
-    "cap": "relay show {run}/{leg} note\nrelay answer {run} TEXT, or relay resume {run} --rounds 1",
-    "stalemate": "relay show {run}/{leg} note\nrelay answer {run} TEXT, or relay resume {run} --rounds 1",
-    "offer": "relay show {run}/{leg}\nrelay resume {run}    (once the reply is written there)",
-    "budget": "relay resume {run} --minutes N, or --usd N",
-    "ship": "relay show {run}/{leg}\nrelay approve {run}",
-    "": "relay show {run}/{leg}\nrelay resume {run}",
-}
-"""What a person types for each reason that Relay stopped."""
+    return telling.next_command(run, step).replace("relay ", f"relay {at}")

@@ -19,16 +19,19 @@ from typing import Final
 import click
 
 import relay
-from relay.commands import options
+from relay.commands import options, show
 from relay.errors import Exit, RelayError
 from relay.host import proc, repository, term
 from relay.record import ledger
+from relay.report import findings
+from relay.report import leg as legs
+from relay.report import run as glances
 from relay.terms import Limits, Proof, Receipt
 
 SPEC: Final = "tasks/several-parts.md"
 AGENTS: Final = ("atlas.toml", "borealis.toml")
 NEEDED: Final = {"git": "Relay keeps the work in it", "python3": "the demo's project is written in it"}
-IDENTITY: Final = {"user.name": "relay demo", "user.email": "demo@localhost"}
+IDENTITY: Final = {"user.name": "relay demo", "user.email": "demo@localhost", "commit.gpgSign": "false"}
 PROOF: Final[dict[Proof, str]] = {
     "confirmed": "Relay ran the reviewer's test and saw it fail as said",
     "located": "the quoted line stands there",
@@ -206,6 +209,13 @@ def _show(project: Path, run: str) -> None:
     """Show what was written: the ledger, the refs, the history, and what the program says now."""
     found = ledger.at(repository.discover(project))
     folder = found.folder(run)
+    term.say(f"\n{term.style('The findings', 'bold')} over the rounds, and the criteria as acceptance saw them")
+    term.table(*findings.table(findings.stories(found, run)))
+    term.data("")
+    show.criteria(glances.glance(found, run))
+    term.say(f"\n{term.style('The tests', 'bold')} between base and head")
+    for line in [line for sealed in ledger.receipts(found, run) for line in legs.swapped(sealed)]:
+        term.data(f"  {line}")
     term.say(f"\n{term.style('The ledger', 'bold')} in {folder}")
     term.table([(f"  {path.relative_to(folder)}/", "  ".join(names)) for path, names in _folders(folder)])
     term.say(f"\n{term.style('The refs', 'bold')}: every commit that a leg made, and what was accepted")

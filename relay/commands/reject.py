@@ -26,7 +26,7 @@ def command(run: str, why: str, close: bool) -> int:  # noqa: FBT001 - an option
     if not why.strip():
         raise RelayError("the reason is empty", hint=f"relay reject {wanted} --why TEXT")
     with common.deciding(here, wanted, "reject") as (plan, chain, step):
-        if isinstance(step, rules.End) and step.outcome != "stopped":
+        if isinstance(step, rules.End) and step.outcome not in {"stopped", "proposed"}:
             raise RelayError(
                 f"run `{wanted}` is {step.outcome}: it cannot be rejected any more", hint=f"relay trace {wanted}"
             )

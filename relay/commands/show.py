@@ -8,10 +8,14 @@ from relay.host import term
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.report import items, pick
+from relay.report import leg as legs
 from relay.report import run as runs
 from relay.report.run import Glance
 from relay.rules import steering
 from relay.telling import coloured
+
+SHORT = 12
+"""Digits of a hash that are shown."""
 
 
 @click.command("show")
@@ -33,6 +37,8 @@ def command(wanted: str | None, word: str | None) -> int:
         from relay.commands import log
 
         return log.show(here, run, leg)
+    if word == "findings":
+        return _findings(here, run)
     if word is not None:
         return _item(here, run, leg, word)
     if leg is not None:
@@ -58,10 +64,35 @@ def _item(here: Ledger, run: str, leg: str | None, word: str) -> int:
     return 0
 
 
+def _findings(here: Ledger, run: str) -> int:
+    """Print the findings of a run over its rounds, what was objected, and what each judge's evidence was worth."""
+    from relay.report import findings
+
+    told, tallies = findings.stories(here, run), findings.tallies(ledgers.receipts(here, run))
+    for story in told:
+        term.event("finding", run=run, stands=story.stands, **msgspec.to_builtins(story))
+    for tally in tallies:
+        term.event("tally", run=run, **msgspec.to_builtins(tally))
+    if common.as_json():
+        return 0
+    if not told:
+        term.say(f"no judge of {run} named a finding")
+        return 0
+    term.table(*findings.table(told))
+    lines = findings.objections(told)
+    lines += [
+        f"{one.agent}: {runs.count(one.named, 'finding')}, {one.confirmed} confirmed, {one.located} located,"
+        f" {one.unfounded} unfounded"
+        for one in tallies
+    ]
+    term.data("")
+    for line in lines:
+        term.data(line)
+    return 0
+
+
 def _leg(here: Ledger, run: str, leg: str) -> int:
     """Print what a leg's receipt says."""
-    from relay.report import leg as legs
-
     if common.as_json():
         sealed = items.sealed(here, run, leg)
         term.event("leg", run=run, leg=leg, receipt=msgspec.to_builtins(sealed), folder=str(here.leg(run, leg)))
@@ -118,21 +149,27 @@ def _run(here: Ledger, seen: Glance) -> int:
     return 0
 
 
+def criteria(seen: Glance) -> None:
+    """Print the table of criteria: who decided each, by which command, and whether it is met."""
+    rows = [
+        [
+            one.id,
+            term.style("met", "green") if one.result.met else term.style("not met", "red"),
+            one.result.by,
+            legs.shown(one.result),
+            one.result.output_sha256[:SHORT] if one.result.output_sha256 else "",
+            one.text,
+        ]
+        for one in seen.criteria
+    ]
+    term.table(rows, ("criterion", seen.judged_by, "by", "shown by", "output", "text"))
+
+
 def _judged(seen: Glance) -> None:
     """Print the table of criteria and the open findings."""
     if seen.criteria:
         term.data("")
-        rows = [
-            [
-                one.id,
-                term.style("met", "green") if one.result.met else term.style("not met", "red"),
-                one.result.by,
-                f"`{one.result.command}` exited {one.result.exit}" if one.result.command else "",
-                one.text,
-            ]
-            for one in seen.criteria
-        ]
-        term.table(rows, ("criterion", seen.judged_by, "by", "command", "text"))
+        criteria(seen)
     if seen.findings:
         term.data("")
         rows = [

@@ -16,15 +16,19 @@ ENDED = frozenset({"shipped", "not-accepted"})
 
 @click.command("status")
 @click.option("-a", "--all", "everything", is_flag=True, help="List ended runs too.")
+@click.option("--offline", is_flag=True, help="Do not ask what became of open proposals.")
 @common.everywhere
-def command(everything: bool) -> int:  # noqa: FBT001 - an option
-    """List the runs of this repository, newest last."""
+def command(everything: bool, offline: bool) -> int:  # noqa: FBT001 - options
+    """List the runs of this repository, newest last; an open proposal is looked after."""
     here = common.ledger()
     holder = lock.holder(here.lock)
     held = holder.run if holder is not None else None
     rows, hidden = [], 0
     for run in ledgers.runs(here):
         line = _line(here, run, held=run == held)
+        if not offline and str(line["outcome"]).startswith("proposed"):
+            common.follow(here, ledgers.read_plan(here, run))
+            line = _line(here, run, held=run == held)
         term.event("run", **line)
         if str(line["outcome"]).split(" ")[0] in ENDED and not everything:
             hidden += 1

@@ -1,28 +1,57 @@
 """What crosses a seam: everything a leg's prompt is made of, and the record of what was kept back."""
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import msgspec
 
 from relay.errors import Exit, RelayError
-from relay.host import files, git
+from relay.host import files, git, patch
 from relay.record import evidence, instructions, note, prompt, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import findings, steering
 from relay.rules.plan import Go
-from relay.terms import Ask, CriterionResult, JudgeReply, Phase, Plan, Receipt, Struct, WorkReply
+from relay.terms import (
+    Ask,
+    Change,
+    ClaimedFinding,
+    CriterionResult,
+    Finding,
+    JudgeReply,
+    Phase,
+    Plan,
+    Receipt,
+    Struct,
+    WorkReply,
+)
+
+DIFF_SHOWN: Final = 200_000
+"""Bytes of the largest diff that stands in a prompt; a larger one is given as files, with a map in the prompt."""
+
+DIFF_WHOLE: Final = 16 << 20
+"""Bytes of the largest diff that is given at all: nobody reads more, and nothing is ever left out of one in silence."""
+
+CROSSING: Final = ("instructions", "diff", "diff_files", "tests", "findings", "document", "questions")
+"""What crosses besides the spec and the notes, where there is any of it."""
 
 
 class Briefing(Struct, frozen=True, kw_only=True):
-    """A rendered prompt, with what crossed, what was withheld, and whose notes were read."""
+    """A rendered prompt, with what crossed, what was withheld, and whose notes were read.
+
+    `reviewed` counts the changed lines that are shown, `files` are what the prompt leads to, by path, and `cut` says
+    what could not be given whole: then nothing can be judged.
+    """
 
     prompt: str
     crossed: tuple[str, ...]
     withheld: tuple[str, ...]
     notes_read: tuple[str, ...]
+    reviewed: int = 0
+    files: dict[str, str] = {}
+    cut: str = ""
 
 
 class Observed(Struct, frozen=True, kw_only=True):
@@ -38,28 +67,39 @@ class Observed(Struct, frozen=True, kw_only=True):
 def known_findings(ledger: Ledger, chain: Sequence[Receipt], phase: str) -> tuple[findings.Known, ...]:
     """Collect what a judge's earlier legs found, in its newest wording, with what the implementer disputed since."""
     found: dict[str, findings.Known] = {}
+    shown: set[str] = set()
     for sealed in chain:
         answer = evidence.reply_of(ledger, sealed) if sealed.kind != "act" else None
         if sealed.phase == phase and isinstance(answer, JudgeReply):
-            for finding, claim in zip(sealed.findings, answer.findings, strict=False):
-                found[finding.id] = findings.Known(
-                    id=finding.id,
-                    severity=claim.severity,
-                    title=claim.title,
-                    path=claim.path,
-                    line=claim.line,
-                    quote=claim.quote,
-                    why=claim.why,
-                    since=finding.since,
-                    blocks=finding.blocks,
-                    evidence=finding.evidence,
-                    repro=claim.repro,
-                )
+            claims = dict(zip((finding.id for finding in sealed.findings), answer.findings, strict=False))
+            found |= {one.id: _known(one, claims.get(one.id) or found[one.id]) for one in sealed.findings}
+            for one in sealed.settled:
+                found[one.id] = msgspec.structs.replace(found[one.id], settled=True)
+            shown = {one.id for one in sealed.findings} if sealed.verdict in {"approve", "revise"} else shown
         elif isinstance(answer, WorkReply):
+            ran = {one.id: one.exit for one in sealed.disputed}
             for dispute in answer.disputes:
                 if dispute.finding in found:
-                    found[dispute.finding] = findings.disputed(found[dispute.finding], dispute)
-    return tuple(found.values())
+                    known = found[dispute.finding]
+                    found[dispute.finding] = findings.disputed(known, dispute, ran.get(dispute.finding))
+    return tuple(msgspec.structs.replace(one, open=one.id in shown) for one in found.values())
+
+
+def _known(finding: Finding, told: ClaimedFinding | findings.Known) -> findings.Known:
+    """Put together what Relay saw of a finding and how its judge told it, now or, where it is kept, before."""
+    return findings.Known(
+        id=finding.id,
+        severity=finding.severity,
+        title=told.title,
+        path=finding.path,
+        line=finding.line,
+        quote=told.quote,
+        why=told.why,
+        since=finding.since,
+        blocks=finding.blocks,
+        evidence=finding.evidence,
+        repro=told.repro,
+    )
 
 
 def questions(ledger: Ledger, chain: Sequence[Receipt]) -> list[dict[str, str]]:
@@ -75,7 +115,7 @@ def questions(ledger: Ledger, chain: Sequence[Receipt]) -> list[dict[str, str]]:
     return pairs
 
 
-def make(
+def make(  # noqa: PLR0913 - all that a prompt is made of
     ledger: Ledger,
     plan: Plan,
     chain: Sequence[Receipt],
@@ -85,13 +125,20 @@ def make(
     recovery: Sequence[Observed],
     checked: Sequence[Observed],
     criteria: Sequence[CriterionResult],
+    tests: Mapping[str, object] | None = None,
 ) -> Briefing:
-    """Render the prompt of a leg and say what crossed the seam and what did not."""
+    """Render the prompt of a leg and say what crossed the seam and what did not; `tests` are what their swap showed."""
     phase = plan.phase(go.phase)
-    handed = _handed(ledger, plan, chain, go)
+    diff = _diff(ledger, go, Path(ask.reply_path).parent / "diff") if phase.kind == "judge" else _Diff()
+    steers = steering.steering(change.path for change in diff.changed)
     values = {
         **_asked(ledger, plan),
-        **handed,
+        **_handed(ledger, plan, chain, go),
+        "steering": [{"why": why, "paths": paths} for why, paths in steers.items()],
+        "diff": diff.text,
+        "diff_files": diff.map,
+        "changed": msgspec.to_builtins(diff.changed),
+        "tests": tests,
         "must_from_person": list(evidence.musts(ledger, chain)),
         "phase": phase.name,
         "boundary": phase.boundary,
@@ -106,12 +153,47 @@ def make(
         "reply_schema": json.dumps(reply.schema(phase.kind), indent=1),
     }
     crossed = ["spec", *(f"note {leg}" for leg in go.reads)]
-    crossed += [name for name in ("instructions", "diff", "findings", "document", "questions") if values[name]]
+    crossed += [name for name in CROSSING if values[name]]
     return Briefing(
         prompt=prompt.render(ledgers.frozen(ledger, plan.run, f"prompts/{phase.prompt}"), **values),
         crossed=tuple(crossed),
         withheld=tuple(sorted({"transcript", "reasoning", *phase.withhold})),
         notes_read=go.reads,
+        reviewed=diff.lines,
+        files=diff.files,
+        cut=diff.cut,
+    )
+
+
+class _Diff(Struct, frozen=True, kw_only=True):
+    """The diff that a judge is given: as text, or as files with a map; `changed` counts lines by path."""
+
+    text: str = ""
+    map: tuple[dict[str, object], ...] = ()
+    files: dict[str, str] = {}
+    changed: tuple[Change, ...] = ()
+    cut: str = ""
+
+    @property
+    def lines(self) -> int:
+        """How many lines were added or removed."""
+        return sum(max(0, change.added) + max(0, change.removed) for change in self.changed)
+
+
+def _diff(ledger: Ledger, go: Go, folder: Path) -> _Diff:
+    """Make the diff from two full ids; one too long for a prompt becomes a file for each path, none of it cut."""
+    changed = git.numstat(ledger.repo, go.base, go.start)
+    whole = git.diff(ledger.repo, go.base, go.start)
+    if len(whole) <= DIFF_SHOWN:
+        return _Diff(text=whole.decode("utf-8", "replace"), changed=changed)
+    if len(whole) > DIFF_WHOLE:
+        return _Diff(changed=changed, cut=f"the diff has {len(whole)} bytes, and {DIFF_WHOLE} can be given at most")
+    pieces = patch.pieces(whole)
+    paths = [str(folder / f"{number:04d}.patch") for number in range(1, len(pieces) + 1)]
+    return _Diff(
+        map=tuple({"path": one.path, "size": one.size, "file": at} for one, at in zip(pieces, paths, strict=True)),
+        files={at: one.text for one, at in zip(pieces, paths, strict=True)},
+        changed=changed,
     )
 
 
@@ -136,27 +218,18 @@ def _asked(ledger: Ledger, plan: Plan) -> dict[str, Any]:
 def _handed(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: Go) -> dict[str, Any]:
     """Return what earlier legs and people hand over; a judge gets the diff that Relay made from two full ids."""
     phase = plan.phase(go.phase)
-    judges = phase.kind == "judge"
-    known = _standing(ledger, chain, phase.name) if judges else _blocking(ledger, plan, chain)
-    patch = git.diff(ledger.repo, go.base, go.start) if judges else b""
-    changed = git.numstat(ledger.repo, go.base, go.start) if judges else ()
-    steers = steering.steering(change.path for change in changed)
+    known = _standing(ledger, chain, phase.name) if phase.kind == "judge" else _blocking(ledger, plan, chain)
     return {
         "notes": _notes(ledger, plan, chain, go, phase),
         "document": document(ledger, plan, chain, go),
-        "diff": patch.decode("utf-8", "replace"),
-        "changed": msgspec.to_builtins(changed),
-        "steering": [{"why": why, "paths": paths} for why, paths in steers.items()],
         "findings": msgspec.to_builtins(known),
         "questions": questions(ledger, chain),
     }
 
 
 def _standing(ledger: Ledger, chain: Sequence[Receipt], phase: str) -> tuple[findings.Known, ...]:
-    """Return what a judge named in its last verdict; what it no longer named there is settled."""
-    verdicts = [sealed for sealed in chain if sealed.phase == phase and sealed.verdict in {"approve", "revise"}]
-    wanted = {finding.id for finding in verdicts[-1].findings} if verdicts else set()
-    return tuple(item for item in known_findings(ledger, chain, phase) if item.id in wanted)
+    """Return what a judge's last verdict has; what it has no more is settled."""
+    return tuple(item for item in known_findings(ledger, chain, phase) if item.open)
 
 
 def _blocking(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> tuple[findings.Known, ...]:

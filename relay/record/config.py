@@ -11,10 +11,11 @@ from typing import Final
 import msgspec
 
 from relay.errors import RelayError
-from relay.host import files, git
+from relay.host import files, git, redact
 from relay.host.repository import Repository
 from relay.record import strict
 from relay.terms import Agent, AgentLine, Budget, Done, Evidence, Jail, Ship, Struct, Tests, Worktree
+from relay.terms.plan import Notify
 
 NAME: Final = "relay.toml"
 PHASES: Final = ("implement", "review", "acceptance")
@@ -92,6 +93,7 @@ class _File(_Common, frozen=True, kw_only=True):
 
 class _Personal(Struct, frozen=True, kw_only=True):
     agents: dict[str, _Line] = {}
+    notify: Notify = Notify()
 
 
 def parse(data: bytes, where: str) -> Config:
@@ -142,13 +144,25 @@ def load(repo: Repository, base: str | None = None) -> tuple[Config, str, str]:
 
 def personal() -> dict[str, Agent]:
     """Return the agents of the person's own config.toml; none where there is no such file."""
+    own, path = _own()
+    return _agents(own.agents, path)
+
+
+def notices() -> Notify:
+    """Return how the person wants to be told, by their own config.toml; addresses there are secrets."""
+    wanted = _own()[0].notify
+    redact.learn({f"notify.urls.{number}": url for number, url in enumerate(wanted.urls)})
+    return wanted
+
+
+def _own() -> tuple[_Personal, str]:
     path = files.config_home() / "relay" / "config.toml"
     try:
         # A link is followed here: people keep their dotfiles elsewhere.
         data = files.read(path.resolve(), strict.LIMIT)
     except (FileNotFoundError, NotADirectoryError):
-        return {}
-    return _agents(strict.toml(data, _Personal, str(path)).agents, str(path))
+        return _Personal(), str(path)
+    return strict.toml(data, _Personal, str(path)), str(path)
 
 
 def _agents(lines: Mapping[str, _Line], where: str) -> dict[str, Agent]:

@@ -19,9 +19,6 @@ from relay.terms import Agent, Budget, Phase, Plan, Ship, Spec, Struct
 SLUG: Final = 40
 """Characters of the part of a run's id that is made from the spec's name (pitfalls row 94)."""
 
-BUILT: Final = frozenset({"merge", "fast-forward", "merge-commit"})
-"""The ship methods of this version."""
-
 
 class Frozen(Struct, frozen=True, kw_only=True):
     """A plan that was not written yet, and the files that go with it."""
@@ -86,12 +83,6 @@ def _plan(  # noqa: PLR0913, PLR0917 - the parts of a plan
 ) -> Plan:
     """Put the plan together; what the spec says goes before what relay.toml says."""
     now = clock.now()
-    ship = spec.ship or settings.ship or Ship()
-    if ship.method not in BUILT:
-        raise RelayError(
-            f'ship.method = "{ship.method}" is not in this version',
-            hint=f"use one of: {', '.join(sorted(BUILT))}",
-        )
     return Plan(
         schema=1,
         run=f"{now:%y%m%d-%H%M}-{slug(name)}",
@@ -113,7 +104,7 @@ def _plan(  # noqa: PLR0913, PLR0917 - the parts of a plan
         tests=settings.tests,
         recovery=settings.recovery,
         budget=spec.budget or settings.budget or Budget(),
-        ship=ship,
+        ship=spec.ship or settings.ship or Ship(),
         jail=settings.jail,
         worktree=settings.worktree,
     )

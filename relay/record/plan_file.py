@@ -36,7 +36,7 @@ def decode(data: bytes, path: str) -> Plan:
         raise RelayError(f"`{path}` cannot be read: {error}", hint=hint, exit_code=Exit.GATE) from None
     for agent in plan.agents:
         redact.name(agent.env if agent.key is None else (*agent.env, agent.key))
-    redact.name(plan.worktree.env)
+    redact.name((*plan.worktree.env, *plan.ship.env))
     return plan
 
 

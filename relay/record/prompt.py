@@ -21,7 +21,8 @@ NAMES: Final = frozenset(
         "changed",  # of {path, added, removed}: what differs between the base and the head
         "checks",  # of {by, command, exit, output}: what Relay ran on the commit the leg starts from
         "criteria",  # of {id, text, check}; check is None where no command decides
-        "diff",  # text, made by Relay from two commits; None where the leg is not shown one
+        "diff",  # text, made by Relay from two commits; empty where the leg is not shown one, or gets it as files
+        "diff_files",  # of {path, size, file}: where a diff too long for the prompt stands, a file for each path
         "document",  # the text of a document handed over, a plan for instance; empty where there is none
         "findings",  # of {id, severity, path, line, title}, and where known {why, quote, evidence, repro, dispute}
         "instructions",  # of {path, text}: the project's own instruction files, from the base commit
@@ -40,6 +41,7 @@ NAMES: Final = frozenset(
         "standing",  # of {id, met, by}: how the criteria stand, as far as Relay could tell
         "steering",  # of {why, paths}: what of the change steers tools, CI or later runs
         "task",  # the text of the spec
+        "tests",  # what swapping the tests showed: a receipt's `tests`, and {removed, skips, diff}; None where not done
         "title",  # the spec's
         "turn",  # from 1
     }

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal
 
+from relay import ways
 from relay.errors import RelayError
 from relay.host import files, git, gitenv, proc, repository
 from relay.host.repository import Repository
-from relay.record import catalog, config, freeze
+from relay.record import catalog, config
 from relay.record import ledger as ledgers
 from relay.record.config import Config
 from relay.report import health_repo, lineup
@@ -175,9 +176,10 @@ def _lineup(repo: Repository, settings: Config, ref: str, commit: str) -> Iterat
         yield ok(f"phases: {', '.join(f'{phase.name} ({phase.agent})' for phase in phases)}")
         for phase in phases:
             used.setdefault(phase.agent, []).append(phase.name)
-    if settings.ship.method not in freeze.BUILT:
-        hint = f"one of: {', '.join(sorted(freeze.BUILT))}"
-        yield fail(f'ship.method = "{settings.ship.method}" is not in this version', hint)
+    try:
+        ways.check(repo, settings.ship)
+    except RelayError as error:
+        yield fail(error.message, error.hint)
     for name, agent in settings.agents.items():
         line = lineup.look(agent, tuple(used.get(name, ())), repo.top or repo.common)
         if not line.problem:

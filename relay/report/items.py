@@ -14,7 +14,7 @@ from relay.terms import Receipt, Struct
 
 OF_RUN: Final = {"spec": "spec.md", "plan": "plan.toml"}
 OF_LEG: Final = {"note": "note.md", "receipt": "receipt.json", "prompt": "prompt.md", "reply": "reply.json"}
-WORDS: Final = (*OF_LEG, "diff", "log", *OF_RUN)
+WORDS: Final = (*OF_LEG, "diff", "log", "findings", *OF_RUN)
 
 
 class Item(Struct, frozen=True, kw_only=True):

@@ -9,10 +9,16 @@ from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.report import run as runs
 from relay.rules import steering
-from relay.terms import Finding, Receipt, Start
+from relay.terms import CriterionResult, Disputed, Finding, Independence, Placed, Receipt, Start
 
 SHORT = 12
 """Digits of a commit id that are shown."""
+
+INDEPENDENT: dict[Independence, str] = {
+    "vendor": "another vendor and model family than the worker's",
+    "mechanical": "no model, so no opinion",
+    "allowed": "the same vendor or model family as the worker's, as `allow_same_vendor` says",
+}
 
 
 def lines(ledger: Ledger, run: str, leg: str) -> list[str]:
@@ -49,6 +55,14 @@ def _leg(ledger: Ledger, sealed: Receipt) -> Iterator[str]:
     yield from _listed(f"criteria, {sealed.score}", [criterion(sealed, index) for index in range(len(sealed.criteria))])
     named = zip(sealed.findings, runs.titles(ledger, sealed), strict=False) if sealed.findings else ()
     yield from _listed("findings", [f"{finding(one)}  {title}".rstrip() for one, title in named])
+    yield from _listed("settled", [f"{one.id} {one.how}" for one in sealed.settled])
+    yield from _listed("disputed", [disputed(one) for one in sealed.disputed])
+    yield from _listed("the reply rests on", [placed(one) for one in sealed.existing])
+    yield from _listed("tests between base and head", swapped(sealed))
+    if sealed.reviewed:
+        yield f"was shown {runs.count(sealed.reviewed, 'changed line')}"
+    if sealed.independence:
+        yield f"independence: {INDEPENDENT[sealed.independence]}"
     yield f"crossed: {', '.join(sealed.crossed) or 'nothing'}; withheld: {', '.join(sealed.withheld) or 'nothing'}"
     usage = sealed.usage
     if usage.input or usage.output:
@@ -147,11 +161,52 @@ def checked(sealed: Receipt, index: int) -> str:
 def criterion(sealed: Receipt, index: int) -> str:
     """Tell how one criterion stands, by whom, and on what evidence."""
     result = sealed.criteria[index]
-    shown = f": `{result.command}` exited {result.exit}" if result.command else ""
-    return f"{result.id} {'met' if result.met else 'not met'}, by {result.by}{shown}"
+    evidence = shown(result)
+    return f"{result.id} {'met' if result.met else 'not met'}, by {result.by}" + (f": {evidence}" if evidence else "")
+
+
+def shown(result: CriterionResult) -> str:
+    """Tell the evidence that decided a criterion."""
+    if result.command:
+        return f"`{result.command}` exited {result.exit}"
+    return f"{result.path}:{result.line}" if result.path else ""
 
 
 def finding(one: Finding) -> str:
     """Tell one finding in Relay's words alone: where, how grave, on what evidence, whether it blocks."""
     weight = "blocks" if one.blocks else "advice"
-    return f"{one.id} {one.severity}, {one.evidence}, {weight}, {one.path}:{one.line}, since round {one.since}"
+    place = f"{one.path}:{one.line}" + (f" (not {one.claimed_line})" if one.claimed_line is not None else "")
+    state = f", {one.state}" if one.state not in {None, "new"} else ""
+    kept = ", kept by Relay: its repro still fails" if one.kept else ""
+    return f"{one.id} {one.severity}, {one.evidence}, {weight}, {place}, since round {one.since}{state}{kept}"
+
+
+def disputed(one: Disputed) -> str:
+    """Tell a dispute, and what its command did when Relay ran it."""
+    return one.id + (f": `{one.command}` exited {one.exit}" if one.command else ", without a command")
+
+
+def placed(one: Placed) -> str:
+    """Tell a place that a reply rests on."""
+    return f"{one.path}:{one.line}" if one.line is not None else f"{one.path}: what it quotes is not there"
+
+
+def swapped(sealed: Receipt) -> list[str]:
+    """Tell what swapping the tests between base and head showed."""
+    tests = sealed.tests
+    if tests is None:
+        return []
+    told = []
+    if tests.old is not None:
+        red = "" if tests.old.exit == 0 else " (red at the base too)" if not tests.old.newly_red else " (newly red)"
+        free = "" if tests.binding else "; the spec lets the run change tests"
+        told.append(f"the base's tests on the new code: `{tests.old.command}` exited {tests.old.exit}{red}{free}")
+    if tests.new is not None:
+        told.append(f"the new tests on the base's code: `{tests.new.command}` exited {tests.new.exit}")
+    told += [f"{path} passes with and without the change: it proves nothing" for path in tests.idle]
+    told.append(
+        f"{runs.count(len(tests.changed), 'test file')} changed, {runs.count(tests.tests_removed, 'test')} removed,"
+        f" {tests.tests_added} added, {runs.count(tests.skips_added, 'skip')} added,"
+        f" assertions -{tests.assertions_removed} +{tests.assertions_added}"
+    )
+    return told

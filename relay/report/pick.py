@@ -1,5 +1,7 @@
 """Which run and which leg a person means."""
 
+from collections.abc import Sequence
+
 from relay.errors import RelayError
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
@@ -23,7 +25,11 @@ def run(ledger: Ledger, wanted: str | None) -> str:
 
 def leg(ledger: Ledger, run_: str, wanted: str) -> str:
     """Return the leg or act that is meant: by its id, by its number, or the newest of a phase."""
-    known = [name for _, name in ledgers.numbered(ledger, run_)]
+    return among(run_, [name for _, name in ledgers.numbered(ledger, run_)], wanted)
+
+
+def among(run_: str, known: Sequence[str], wanted: str) -> str:
+    """Return the leg or act that is meant, of these."""
     if wanted in known:
         return wanted
     for fits in (

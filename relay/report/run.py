@@ -167,11 +167,12 @@ def _open(ledger: Ledger, chain: Sequence[Receipt]) -> tuple[Open, ...]:
 
 
 def titles(ledger: Ledger, sealed: Receipt) -> list[str]:
-    """Return what the judge calls its findings, in order; empty words where its reply is not whole."""
+    """Return what the judge calls its findings, in order; empty where it names none, or its reply is not whole."""
     from relay.record import evidence
 
     with suppress(RelayError, OSError):
         answer = evidence.reply_of(ledger, sealed)
         if isinstance(answer, JudgeReply):
-            return [" ".join(claim.title.split()) for claim in answer.findings]
+            named = [" ".join(claim.title.split()) for claim in answer.findings]
+            return named + [""] * (len(sealed.findings) - len(named))
     return [""] * len(sealed.findings)

@@ -17,6 +17,13 @@ EFFECTS: Final = (
     "phase",
     "back_to",
     "into",
+    "leg",
+    "accepted",
+    "remote",
+    "branch",
+    "url",
+    "auto_merge",
+    "signed",
     "commit",
     "onto",
     "conflict",
@@ -76,6 +83,12 @@ def _leg(plan: Plan, sealed: Receipt) -> Iterator[str]:
     yield from (f"    Relay ran {legs.checked(sealed, index)}" for index in range(len(sealed.checks)))
     yield from (f"    criterion {legs.criterion(sealed, index)}" for index in range(len(sealed.criteria)))
     yield from (f"    finding {legs.finding(one)}" for one in sealed.findings)
+    yield from (f"    finding {one.id} {one.how}" for one in sealed.settled)
+    yield from (f"    disputes {legs.disputed(one)}" for one in sealed.disputed)
+    yield from (f"    rests on {legs.placed(one)}" for one in sealed.existing if one.line is None)
+    yield from (f"    tests: {line}" for line in legs.swapped(sealed))
+    if sealed.independence == "allowed":
+        yield f"    judged by {legs.INDEPENDENT['allowed']}"
     yield from (f"    breach: {breach}" for breach in sealed.breaches)
     yield from (f"    drift, no fault of the agent: {drift}" for drift in sealed.drift)
     yield f"{sealed.ended}  {_result(plan, sealed)}, after {sealed.seconds:.1f} s{_cost(sealed)}"
@@ -95,7 +108,9 @@ def _result(plan: Plan, sealed: Receipt) -> str:
         verdict = f", so its verdict is {sealed.verdict}" if sealed.verdict is not None else ""
         return f"ended by {sealed.ended_by}" + (f" ({why})" if why else "") + verdict
     if sealed.kind == "work":
-        checked = "not checked, as the phase says" if plan.phase(sealed.phase or "").done == "trust" else "a claim"
+        checked = (
+            "nobody checked it, as the phase trusts" if plan.phase(sealed.phase or "").done == "trust" else "a claim"
+        )
         asks = ", and asks a question" if sealed.asks else ""
         return f"the agent says {sealed.status} ({checked}){asks}"
     same = sealed.claimed_verdict == sealed.verdict

@@ -117,6 +117,16 @@ def in_a_row(history: Sequence[Receipt], endings: frozenset[str]) -> int:
     return count
 
 
+def approval_of_cut(history: Sequence[Receipt], limit: int) -> str | None:
+    """Return the approval that a shipment belongs to which was cut short; None once that happened `limit` times."""
+    count = 0
+    for receipt in reversed(history):
+        if receipt.act == "approve":
+            return receipt.leg if count < limit else None
+        count += receipt.act == "ship" and (receipt.effect or {}).get("outcome") == "interrupted"
+    return None
+
+
 def moved_bases(receipts: Sequence[Receipt]) -> int:
     """Count the times the base moved under the run since a person last did anything: approving itself is no person."""
     count = 0
@@ -194,18 +204,35 @@ def granted(history: Sequence[Receipt], phase: str) -> int:
     return grants
 
 
-def stalemate(history: Sequence[Receipt], phase: str) -> tuple[str, ...]:
-    """Return the findings that still block after two repairs, counted since somebody last looked."""
-    verdicts: list[Receipt] = []
+def verdicts(history: Sequence[Receipt], phase: str) -> list[Receipt]:
+    """Return the verdicts `revise` of a judge since somebody last looked, the newest first."""
+    found: list[Receipt] = []
     for receipt in reversed(history):
         if receipt.act in RENEWING:
             break
         if receipt.phase == phase and sent_back(receipt):
-            verdicts.append(receipt)
-    if len(verdicts) <= REPAIRS:
+            found.append(receipt)
+    return found
+
+
+def stalemate(history: Sequence[Receipt], phase: str) -> tuple[str, ...]:
+    """Return the findings that still block after two repairs, counted since somebody last looked."""
+    found = verdicts(history, phase)[: REPAIRS + 1]
+    if len(found) <= REPAIRS:
         return ()
-    blocking = [{finding.id for finding in verdict.findings if finding.blocks} for verdict in verdicts[: REPAIRS + 1]]
-    return tuple(sorted(set.intersection(*blocking)))
+    return tuple(sorted(set.intersection(*({one.id for one in leg.findings if one.blocks} for leg in found))))
+
+
+def returned(history: Sequence[Receipt], phase: str) -> str:
+    """Name the leg that sent back the very tree that is sent back now, after another one in between; else nothing."""
+    newest, *earlier = verdicts(history, phase)
+    other = next((index for index, leg in enumerate(earlier) if leg.tree != newest.tree), len(earlier))
+    return next((leg.leg for leg in earlier[other:] if leg.tree == newest.tree), "")
+
+
+def disputed(history: Sequence[Receipt]) -> frozenset[str]:
+    """Return the ids of all findings that a worker disputes."""
+    return frozenset(one.id for receipt in history for one in receipt.disputed)
 
 
 def extended(receipts: Sequence[Receipt], what: str) -> float:

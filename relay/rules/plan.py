@@ -37,6 +37,9 @@ REBASE_LIMIT: Final = 3
 CUT_LIMIT: Final = 3
 """How many legs in a row may be cut short before a person is asked."""
 
+SHOWN: Final = 10
+"""How many findings are named where a person is asked; `relay show RUN findings` has them all."""
+
 FAULTS: Final = {
     "no-reply": "the agent ended without a reply that fits",
     "no-change": "the agent says done, but nothing changed and not every criterion holds",
@@ -160,19 +163,44 @@ def _after_judge(plan: Plan, receipts: Sequence[Receipt], history: Sequence[Rece
     if newest.verdict == "approve":
         return _onward(plan, receipts, newest)
     if newest.verdict == "revise":
-        stuck = past.stalemate(history, phase.name)
-        if stuck:
-            return _person(newest, "stalemate", f"{', '.join(stuck)} survived two repairs")
-        used, allowed = len(past.revisions(history, phase.name)), phase.rounds + past.granted(history, phase.name)
-        if used >= allowed:
-            return _person(newest, "cap", f"{used} of {allowed} rounds of `{phase.name}` are used up")
-        return _back(plan, receipts, newest, f"`{newest.leg}` asks for a revision")
+        return _after_revise(plan, receipts, history, phase)
     legs = past.legs_since_renewal(history, phase.name)
     if sum(leg.ended_by in past.BY_ITSELF for leg in legs) == 1:
         return _again(plan, receipts, newest, f"`{newest.leg}` was inconclusive")
     open_ones = ", ".join(criterion.id for criterion in newest.criteria if criterion.by == "nobody")
     why = newest.problem or (f"nobody judged {open_ones}" if open_ones else "the verdict cannot be derived")
     return _person(newest, "inconclusive", f"inconclusive twice: {why}")
+
+
+def _after_revise(plan: Plan, receipts: Sequence[Receipt], history: Sequence[Receipt], phase: Phase) -> Next:
+    """Send the work back, unless the rounds have come to an end that is none: a stalemate, or their cap."""
+    newest = history[-1]
+    stuck, before = past.stalemate(history, phase.name), past.returned(history, phase.name)
+    if stuck:
+        return _person(newest, "stalemate", f"{_named(history, stuck)} survived two repairs")
+    if before:
+        text = f"the tree is again the one that `{before}` sent back{_left(history)}"
+        return _person(newest, "stalemate", text)
+    used, allowed = len(past.revisions(history, phase.name)), phase.rounds + past.granted(history, phase.name)
+    if used >= allowed:
+        return _person(newest, "cap", f"{used} of {allowed} rounds of `{phase.name}` are used up{_left(history)}")
+    return _back(plan, receipts, newest, f"`{newest.leg}` asks for a revision")
+
+
+def _left(history: Sequence[Receipt]) -> str:
+    """Say what the newest verdict leaves open: findings that block, criteria that are not met."""
+    newest = history[-1]
+    blocking = [finding.id for finding in newest.findings if finding.blocks]
+    unmet = [criterion.id for criterion in newest.criteria if not criterion.met]
+    parts = [_named(history, blocking)] * bool(blocking) + [f"not met: {', '.join(unmet)}"] * bool(unmet)
+    return f"; {'; '.join(parts)}" if parts else ""
+
+
+def _named(history: Sequence[Receipt], ids: Sequence[str]) -> str:
+    """List the first findings, and mark those that a worker disputes."""
+    objected, shown = past.disputed(history), ids[:SHOWN]
+    names = [f"{one} (disputed)" if one in objected else one for one in shown]
+    return ", ".join(names) + (f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else "")
 
 
 def _after_act(plan: Plan, receipts: Sequence[Receipt], history: Sequence[Receipt]) -> Next:  # noqa: PLR0911 - one return a row
@@ -192,21 +220,26 @@ def _after_act(plan: Plan, receipts: Sequence[Receipt], history: Sequence[Receip
         case "approve":
             return ShipIt(approval=newest.leg)
         case "ship":
-            return _after_ship(newest)
+            return _after_ship(history)
         case "answer":
             return _answered(plan, receipts, history)
         case _:
             return _resumed(plan, receipts, history)
 
 
-def _after_ship(newest: Receipt) -> Next:
-    """Say what became of a shipment; one that failed, or that nothing confirmed, wants a person."""
-    effect = newest.effect or {}
+def _after_ship(history: Sequence[Receipt]) -> Next:
+    """Say what became of a shipment; one that failed, or that nothing confirmed, wants a person.
+
+    One that was cut short before anything went out is sent again by itself, as a leg is.
+    """
+    newest, effect = history[-1], history[-1].effect or {}
     match effect.get("outcome"):
         case "shipped":
             return End(outcome="shipped")
         case "proposed":
             return End(outcome="proposed")
+        case "interrupted" if (approval := past.approval_of_cut(history, CUT_LIMIT)) is not None:
+            return ShipIt(approval=approval)
         case _:
             return _person(newest, "ship", effect.get("why", "shipping failed"))
 

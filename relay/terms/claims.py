@@ -27,6 +27,13 @@ class Dispute(Struct, frozen=True, kw_only=True):
     command: str | None = None
 
 
+class Quoted(Struct, frozen=True, kw_only=True):
+    """A place that a reply says exists."""
+
+    path: str
+    quote: str
+
+
 class WorkReply(Struct, frozen=True, kw_only=True):
     """What a work leg gives back; all of it is a claim."""
 
@@ -38,6 +45,7 @@ class WorkReply(Struct, frozen=True, kw_only=True):
     risks: tuple[str, ...] = ()
     todo: tuple[str, ...] = ()
     disputes: tuple[Dispute, ...] = ()
+    existing: tuple[Quoted, ...] = ()
     document: str | None = None
     question: str | None = None
 
@@ -62,13 +70,6 @@ class ClaimedFinding(Struct, frozen=True, kw_only=True):
     why: str = ""
     same_as: str | None = None
     repro: Repro | None = None
-
-
-class Quoted(Struct, frozen=True, kw_only=True):
-    """A place that a reply says exists."""
-
-    path: str
-    quote: str
 
 
 class ClaimedCriterion(Struct, frozen=True, kw_only=True):

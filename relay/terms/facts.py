@@ -2,7 +2,19 @@
 
 from typing import Literal
 
-from relay.terms.words import Act, EndedBy, Kind, Proof, Reach, Severity, Struct, Verdict
+from relay.terms.words import (
+    Act,
+    EndedBy,
+    Independence,
+    Kind,
+    Proof,
+    Reach,
+    Settlement,
+    Severity,
+    State,
+    Struct,
+    Verdict,
+)
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -34,7 +46,7 @@ class Check(Struct, frozen=True, kw_only=True):
 
 
 class CriterionResult(Struct, frozen=True, kw_only=True):
-    """How a criterion stands, by whom, and on what evidence."""
+    """How a criterion stands, by whom, and on what evidence: a command, or a place that is quoted and stands."""
 
     id: str
     met: bool
@@ -42,10 +54,16 @@ class CriterionResult(Struct, frozen=True, kw_only=True):
     command: str | None = None
     exit: int | None = None
     output_sha256: str | None = None
+    path: str | None = None
+    line: int | None = None
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """A finding after Relay looked; `since` is the round in which its id first appeared."""
+    """A finding after Relay looked; `since` is the round in which its id first appeared.
+
+    `line` is where the quote begins; where the judge named another one, that is `claimed_line`. A finding is `kept`
+    where the judge no longer names it, and Relay saw its repro fail all the same.
+    """
 
     id: str
     severity: Severity
@@ -54,6 +72,52 @@ class Finding(Struct, frozen=True, kw_only=True):
     evidence: Proof
     since: int
     blocks: bool
+    state: State | None = None
+    claimed_line: int | None = None
+    kept: bool = False
+
+
+class Settled(Struct, frozen=True, kw_only=True):
+    """A finding of the verdict before that this one no longer has, and why."""
+
+    id: str
+    how: Settlement
+
+
+class Disputed(Struct, frozen=True, kw_only=True):
+    """A finding that a worker disputes, and what its command did when Relay ran it."""
+
+    id: str
+    command: str | None = None
+    exit: int | None = None
+    output_sha256: str | None = None
+
+
+class Placed(Struct, frozen=True, kw_only=True):
+    """A place that a reply says exists; `line` is where Relay found its quote, None where it does not stand."""
+
+    path: str
+    line: int | None = None
+
+
+class Swapped(Struct, frozen=True, kw_only=True):
+    """What became of the tests between base and head, the `[tests]` of relay.toml.
+
+    `changed` are the test files that differ. `old` ran the base's tests on the new code, `binding` unless the spec says
+    `may_change_tests`. `new` ran the new tests on the base's code; `idle` are changed files that pass there as well,
+    so they prove nothing. The counts are lines of the diff that look like a test, a skip, an assertion.
+    """
+
+    changed: tuple[str, ...] = ()
+    old: Check | None = None
+    binding: bool = True
+    new: Check | None = None
+    idle: tuple[str, ...] = ()
+    tests_removed: int = 0
+    tests_added: int = 0
+    skips_added: int = 0
+    assertions_removed: int = 0
+    assertions_added: int = 0
 
 
 class Usage(Struct, frozen=True, kw_only=True):
@@ -90,7 +154,8 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
     `start` is the commit the leg started from, `base` the run's base at that time, `head` the commit that stands
     afterwards. Times are UTC; `started` and `ended` bound the leg, `seconds` is measured on a monotonic clock. A cost
-    of None is one that nobody knows.
+    of None is one that nobody knows. `reviewed` counts the changed lines that a judge was shown, `independence` says
+    why it could judge them, `existing` are the places that the reply names and `tests` what acceptance swapped.
     """
 
     schema: int
@@ -130,6 +195,12 @@ class Receipt(Struct, frozen=True, kw_only=True):
     score: str | None = None
     criteria: tuple[CriterionResult, ...] = ()
     findings: tuple[Finding, ...] = ()
+    settled: tuple[Settled, ...] = ()
+    disputed: tuple[Disputed, ...] = ()
+    existing: tuple[Placed, ...] = ()
+    tests: Swapped | None = None
+    reviewed: int = 0
+    independence: Independence | None = None
     breaches: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
     crossed: tuple[str, ...] = ()

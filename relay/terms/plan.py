@@ -34,11 +34,40 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 
 class Ship(Struct, frozen=True, kw_only=True):
-    """How an accepted tree goes out."""
+    """How an accepted tree goes out.
+
+    `branch` is its name on `remote`, where `{run}` stands for the run's id: what a push goes to (by itself the base's
+    name), or what a proposal comes from (by itself `relay/{run}`). `forge` and `api` say where proposals are opened,
+    if the remote's address does not. `env` names variables for `command` and `verify`, `minutes` bounds each of them.
+    `publish` keeps notes and receipts under a ref, which another clone can be given, or is pushed along.
+    """
 
     method: Method = "merge"
     approval: Literal["manual", "auto"] = "manual"
     verify: tuple[str, ...] = ()
+    remote: str = "origin"
+    branch: str | None = None
+    forge: Literal["github", "gitlab"] | None = None
+    api: str | None = None
+    draft: bool = False
+    auto_merge: Literal["merge", "squash", "rebase"] | None = None
+    command: str | None = None
+    env: tuple[str, ...] = ()
+    minutes: float = 30
+    publish: Literal["off", "ref", "push"] = "off"
+
+
+NoticeEvent = Literal["needs-human", "approval", "proposed", "shipped", "failed", "breach", "login-expired", "alert"]
+"""What a person is told of who is not looking."""
+
+
+class Notify(Struct, frozen=True, kw_only=True):
+    """How a person is told: services by their addresses, a command whose `env` is named, and which events; or all."""
+
+    urls: tuple[str, ...] = ()
+    command: str | None = None
+    env: tuple[str, ...] = ()
+    events: tuple[NoticeEvent, ...] = ()
 
 
 class Spec(Struct, frozen=True, kw_only=True):

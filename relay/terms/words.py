@@ -38,6 +38,15 @@ Act = Literal["offer", "answer", "extend", "reject", "rebase", "approve", "ship"
 Outcome = Literal["open", "waiting", "needs-human", "accepted", "proposed", "shipped", "not-accepted", "stopped"]
 Severity = Literal["blocker", "major", "minor", "nit"]
 Proof = Literal["confirmed", "located", "unfounded"]
+State = Literal["new", "persisting", "regression", "born-of-a-fix"]
+"""What a finding is to the judge's rounds before: a regression was settled once, and the last has its lines from one.
+
+A finding born of a fix is new, on lines that a repair changed.
+"""
+Settlement = Literal["fixed", "withdrawn"]
+"""How a finding ended: its repro is green or its quote is gone; or the judge let go of it and the code still stands."""
+Independence = Literal["vendor", "mechanical", "allowed"]
+"""Why a judge may look at a worker's result: another vendor and model family, no opinion at all, or by permission."""
 Method = Literal["merge", "fast-forward", "merge-commit", "push", "pr", "command"]
 
 

@@ -1,6 +1,7 @@
 """Every fault is found and named, none hides another, and nothing on disk makes Relay fall over."""
 
 import hashlib
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,19 @@ import pytest
 
 from relay.record import receipt
 from relay.terms import Receipt
+from tests.commands.conftest import WHOLE
 from tests.world import Ran, World
+
+TEST = """\
+import unittest
+
+import calc
+
+
+class Test(unittest.TestCase):
+    def test_{0}(self):
+        self.assertEqual(calc.add({1}, {1}), 2 * {1})
+"""
 
 Damage = Callable[[World], object]
 
@@ -163,3 +176,53 @@ def test_nothing_is_written(accepted: World) -> None:
     before = {str(path): path.stat().st_mtime_ns for path in (accepted.root / ".git").rglob("*")}
     accepted.inside("verify")
     assert {str(path): path.stat().st_mtime_ns for path in (accepted.root / ".git").rglob("*")} == before
+
+
+def test_acceptance_runs_again_from_the_repository_and_the_ledger_alone(accepted: World) -> None:
+    ran = accepted.inside("verify", "--again")
+    assert ran.code == 0, ran
+    assert ran.out == "c1: `grep -q 'return a + b' calc.py` exited 0, as then\n"
+    assert "1 command of 05-acceptance ended as then" in ran.err
+    assert accepted.inside("verify").code == 0, "and the run is whole as before"
+    assert list(Path(os.environ["XDG_STATE_HOME"]).glob("relay/worktrees/*/*/*")) == []
+
+
+def test_a_command_that_ends_otherwise_than_then_is_named(tmp_path: Path) -> None:
+    world = World.simple(tmp_path)
+    switch = world.folder / "switch"
+    criterion = f"- it is there: `test ! -e {switch} && cat calc.py`\n- right: `grep -q 'return a + b' calc.py`\n"
+    assert world.inside("run", world.spec(f"# Add\n\n## Acceptance\n\n{criterion}")).code == 0
+    switch.touch()
+    ran = world.inside("verify", "--again")
+    assert ran.code == 6, ran
+    first, second = ran.out.splitlines()
+    assert first.endswith("exited 1, and exited 0 then, with another output")
+    assert second.endswith("exited 0, as then")
+    events = [event for event in world.inside("verify", "--again", "--json").events if event["type"] == "again"]
+    assert [(event["by"], event["holds"], event["then"], event["now"]) for event in events] == [
+        ("c1", False, 0, 1),
+        ("c2", True, 0, 0),
+    ]
+
+
+def test_nothing_runs_again_where_the_record_is_at_fault_or_nothing_was_accepted(accepted: World, world: World) -> None:
+    _append(_leg(accepted, 5, "note.md"))
+    ran = accepted.inside("verify", "--again")
+    assert (ran.code, "as then" in ran.out) == (6, False)
+    world.inside("run", world.spec(), "--until", "review")
+    ran = world.inside("verify", "--again")
+    assert ran.code == 2
+    assert "has no acceptance whose commands could run again" in ran.err
+
+
+def test_swapped_tests_run_again_too(tmp_path: Path) -> None:
+    suite = "python3 -B -m unittest -q"
+    world = World.simple(tmp_path)
+    world.commit({"tests/__init__.py": "", "tests/test_old.py": TEST.format("old", 0)})
+    world.implementer({"calc.py": WHOLE, "tests/test_new.py": TEST.format("new", 1)})
+    world.save(tests={"paths": ["tests/**"], "command": suite})
+    assert world.inside("run", world.spec()).code == 0
+    ran = world.inside("verify", "--again")
+    assert ran.code == 0, ran
+    told = [(line.split(":")[0], line.partition("exited ")[2][:1]) for line in ran.out.splitlines()]
+    assert told == [("c1", "0"), ("tests.old", "0"), ("tests.new", "1")]

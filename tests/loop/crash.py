@@ -149,6 +149,7 @@ def _be_relay(order: dict[str, Any], log: Path, said: Path) -> int:
     """Become the command line, with all points wrapped."""
     from relay import cli
     from relay.host import files, git, landing, worktree
+    from relay.ways import deploy, remote, transport
 
     os.setsid()
     output = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -167,6 +168,9 @@ def _be_relay(order: dict[str, Any], log: Path, said: Path) -> int:
     for name in ("lease", "release"):
         child.wrap(worktree, name)
     child.wrap(landing, "land")
+    child.wrap(remote, "push")
+    child.wrap(transport, "http")
+    child.wrap(deploy, "send")
     return cli.main(order["argv"])
 
 

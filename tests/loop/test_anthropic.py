@@ -21,6 +21,7 @@ def line_up(world: World, service: Service) -> None:
         line = {"backend": "anthropic", "model": "claude-opus-5-5", "base_url": service.url, "vendor": vendor}
         world.agents[f"{phase}er"] = line
         world.phases[phase] = {"agent": f"{phase}er"}
+    world.phases["review"]["allow_same_vendor"] = True  # the model that answers is of one family
     world.save(jail={"mode": "required" if jail.choose("auto")[0].holds else "off"})
 
 

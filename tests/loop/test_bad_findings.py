@@ -39,6 +39,9 @@ def two_turns(world: World) -> World:
 def test_a_quote_that_stands_at_another_line_is_found_and_blocks(two_turns: World) -> None:
     receipt = _judged(two_turns, {"path": "calc.py", "line": 999, "quote": "return a + b"})
     assert _evidence(receipt) == [("located", True)]
+    assert [(one["line"], one["claimed_line"]) for one in receipt["findings"]] == [(2, 999)], (
+        "it is put right, and said"
+    )
     assert receipt["verdict"] == "revise"
     assert len(two_turns.receipts()) == 5
 
@@ -113,21 +116,51 @@ def _repro(command: str, **more: object) -> dict[str, Any]:
     return {"path": "calc.py", "quote": "return a + b", "repro": {"command": command, **more}}
 
 
+SEES = "grep -q PI calc.py || exit 3"
+"""A command that fails until the second turn of the implementer."""
+
+
 def test_repros_that_fail_as_said_are_confirmed_and_block(two_turns: World) -> None:
     repros: list[dict[str, Any]] = [
-        {"command": "exit 3", "expect_exit": 3},
-        {"command": "exit 3"},
-        {"command": "echo found it", "expect_exit": 0, "expect_output": "found it"},
-        {"command": "python3 -c 'import probe'", "files": {"probe.py": "import calc; assert calc.add(1, 1) == 3"}},
-        {"command": "sh deep/er/probe.sh", "files": {"deep/er/probe.sh": "exit 1"}},
+        {"command": SEES, "expect_exit": 3},
+        {"command": SEES},
+        {"command": "grep -q PI calc.py || echo found it", "expect_exit": 0, "expect_output": "found it"},
+        {"command": "python3 -c 'import probe'", "files": {"probe.py": "import calc; assert calc.PI"}},
+        {"command": "sh deep/er/probe.sh", "files": {"deep/er/probe.sh": SEES}},
+        {"command": "grep -q -f README.md calc.py || exit 3", "files": {"README.md": "PI"}},
     ]
     receipt = _judged(two_turns, *({"path": "calc.py", "quote": "def add(a, b):", "repro": repro} for repro in repros))
     assert _evidence(receipt) == [("confirmed", True)] * len(repros)
     assert receipt["verdict"] == "revise"
 
 
+CONSTANTS = (
+    *("false", "exit 1", "! true", "test 1 = 2", "[ 1 -eq 2 ]", "sh -c 'exit 3'", "bash -ec false", "timeout 5 false"),
+    *("true; false", "true && exit 2", "(exit 4)", "X=1 false", "echo broken; exit 1", "env A=b /bin/false"),
+)
+
+
+def test_a_repro_that_looks_at_nothing_is_refused(world: World) -> None:
+    receipt = _judged(world, *map(_repro, CONSTANTS), _repro("echo it broke", expect_output="it broke"))
+    assert _evidence(receipt) == [("unfounded", False)] * (len(CONSTANTS) + 1)
+    assert receipt["verdict"] == "approve"
+    assert not list(world.legs()[1].glob("setup-*")), "nothing was checked out for them"
+
+
+def test_a_repro_that_comes_to_the_same_without_the_tree_shows_no_more_than_its_place(two_turns: World) -> None:
+    hollow: list[dict[str, Any]] = [
+        {"command": "python3 -c 'raise SystemExit(3)'", "expect_exit": 3},
+        {"command": "python3 probe.py", "files": {"probe.py": "assert False, 'it adds wrongly'"}},
+        {"command": "sh probe.sh", "files": {"probe.sh": "echo broken in 0.$$ s; exit 1"}},
+        {"command": "test -e no/such/file"},
+    ]
+    places = [{"path": "calc.py", "quote": "return a + b", "repro": repro} for repro in hollow]
+    receipt = _judged(two_turns, *places, {"path": ".", "quote": "", "repro": hollow[0]})
+    assert _evidence(receipt) == [("located", True)] * len(hollow) + [("unfounded", False)]
+
+
 def test_a_repro_that_fails_as_said_confirms_nothing_at_a_place_that_is_not_there(two_turns: World) -> None:
-    repro = {"command": "exit 3", "expect_exit": 3}
+    repro = {"command": SEES, "expect_exit": 3}
     places = [{"path": "calc.py", "quote": "nowhere"}, {"path": "no/such/file.py", "quote": "def add"}]
     receipt = _judged(two_turns, *(place | {"repro": repro} for place in places))
     assert _evidence(receipt) == [("unfounded", False)] * 2
@@ -136,7 +169,7 @@ def test_a_repro_that_fails_as_said_confirms_nothing_at_a_place_that_is_not_ther
 
 def test_a_repro_whose_files_cannot_be_written_or_lie_beside_the_checkout_shows_nothing(two_turns: World) -> None:
     brought = [{"calc.py/x": ""}, {"tests": ""}, {"n" * 300: ""}, {"../02-review.repro-1evil/x": ""}]
-    repros = [{"command": "exit 3", "files": files} for files in brought]
+    repros = [{"command": SEES, "files": files} for files in brought]
     receipt = _judged(two_turns, *({"path": "calc.py", "quote": "def add(a, b):", "repro": one} for one in repros))
     assert _evidence(receipt)[0] == ("unfounded", False)
     assert _evidence(receipt)[2:] == [("unfounded", False)] * 2
@@ -147,17 +180,17 @@ def test_repros_that_do_not_fail_as_said_make_even_a_right_quote_unfounded(world
     findings = [
         _repro("true"),
         _repro(f"python3 -c '{PYTHON}'"),
-        _repro("exit 3", expect_exit=4),
-        _repro("exit 3", expect_exit=0),
-        _repro("echo fine; exit 1", expect_output="found it"),
+        _repro(SEES, expect_exit=4),
+        _repro(SEES, expect_exit=0),
+        _repro("cat calc.py; exit 1", expect_output="found it"),
         _repro("true", expect_exit=0),
         _repro("no-such-program-anywhere"),
         _repro("/etc/passwd"),
         _repro("kill -9 $$"),
-        _repro("exit 1", files={"../outside.py": "x"}),
-        _repro("exit 1", files={str(outside): "x"}),
-        _repro("exit 1", files={".git/hooks/x": "x"}),
-        _repro("exit 1", files={".git": "gitdir: /nowhere"}),
+        _repro(SEES, files={"../outside.py": "x"}),
+        _repro(SEES, files={str(outside): "x"}),
+        _repro(SEES, files={".git/hooks/x": "x"}),
+        _repro(SEES, files={".git": "gitdir: /nowhere"}),
         _repro(""),
     ]
     receipt = _judged(world, *findings)
@@ -168,7 +201,7 @@ def test_repros_that_do_not_fail_as_said_make_even_a_right_quote_unfounded(world
 
 def test_a_repro_does_not_see_or_change_the_checkout_or_the_commit_that_is_judged(two_turns: World) -> None:
     two_turns.write({"only-here.txt": "mine\n"})
-    command = "test ! -e only-here.txt || exit 0; rm -rf calc.py; git checkout -q --orphan other; exit 5"
+    command = "grep -q PI calc.py && exit 0; test ! -e only-here.txt || exit 0; rm calc.py || exit 6; git checkout -q --orphan other; exit 5"
     receipt = _judged(two_turns, _repro(command, expect_exit=5))
     assert _evidence(receipt) == [("confirmed", True)]
     assert two_turns.show(receipt["head"], "calc.py") == FIXED

@@ -140,3 +140,21 @@ def test_required_without_a_jail_is_refused_with_the_remedy_before_anything_star
     ran = world.relay("run", world.spec(), env={"PATH": str(bare)})
     refused(ran, 2, "bubblewrap is not installed", "apt install bubblewrap")
     nothing_started(world)
+
+
+def test_what_ships_by_itself_is_confirmed_in_the_jail(jailed: World) -> None:
+    outside = jailed.folder / "outside"
+    look = f"grep -q 'return a + b' calc.py && ! touch {outside} 2>/dev/null"
+    _agents(jailed, ship={"approval": "auto", "verify": [look]})
+    ran = jailed.relay("run", jailed.spec())
+    assert ran.code == 0, ran
+    assert jailed.receipts()[-1]["effect"]["outcome"] == "shipped", ran
+    assert not outside.exists()
+
+
+def test_a_jail_holds_where_the_home_is_reached_through_a_link(jailed: World) -> None:
+    real = jailed.folder / "real state"
+    real.mkdir()
+    link = jailed.folder / "state link"
+    link.symlink_to(real)
+    through(jailed.relay("run", jailed.spec(), env={"XDG_STATE_HOME": str(link)}))

@@ -103,3 +103,42 @@ def test_a_plan_that_was_changed_or_lost_afterwards_is_refused_by_name(tmp_path:
         assert [leg.name for leg in world.legs()] == ["01-plan", "02-plan-review"], "nothing was started"
     document.write_text(SECOND)
     through(world.inside("resume"))
+
+
+def test_a_plan_that_rests_on_what_is_not_there_comes_back_before_anybody_reads_it(tmp_path: Path) -> None:
+    true = [{"path": "calc.py", "quote": "def add(a, b):"}]
+    invented = [
+        {"path": "calculator.py", "quote": "def add"},
+        {"path": "calc.py", "quote": "def subtract"},
+        {"path": "calc.py", "quote": "class Mode(Enum):\n    EXACT = 1"},
+    ]
+    world = planning(tmp_path, [planned(FIRST, existing=true + invented), planned(SECOND, existing=true)], [approves()])
+    through(world.inside("run", world.spec()))
+    assert [leg.name for leg in world.legs()][:3] == ["01-plan", "02-plan", "03-plan-review"]
+    first, second, *_ = world.receipts()
+    assert [place["line"] for place in first["existing"]] == [1, None, None, None]
+    assert [(check["by"], check["exit"]) for check in first["checks"]] == [("relay", 1)]
+    assert (second["checks"], [place["line"] for place in second["existing"]]) == ([], [1])
+    told = world.text("02-plan", "prompt.md")
+    assert "these are not there:" in told
+    assert "calculator.py: def add" in told
+    assert "calc.py: def subtract" in told
+    assert "Mode(Enum)" in told
+    assert "rests on calculator.py: what it quotes is not there" in world.inside("trace").out
+
+
+def test_a_planner_that_goes_on_inventing_ends_with_a_person(tmp_path: Path) -> None:
+    lies = planned(FIRST, existing=[{"path": "calc.py", "quote": "def subtract"}])
+    world = planning(tmp_path, [lies], [approves()])
+    stopped(world.inside("run", world.spec()), 4, "a check is red that was green at the base")
+    assert [leg.name for leg in world.legs()] == ["01-plan", "02-plan", "03-plan"]
+
+
+def test_a_phase_that_trusts_checks_nothing_and_the_trace_says_that_nobody_did(tmp_path: Path) -> None:
+    lies = planned(FIRST, existing=[{"path": "calc.py", "quote": "def subtract"}])
+    world = planning(tmp_path, [lies], [approves()])
+    world.phases["plan"]["done"] = "trust"
+    world.save(phases=PHASES)
+    through(world.inside("run", world.spec()))
+    assert world.receipts()[0]["existing"] == []
+    assert "the agent says done (nobody checked it, as the phase trusts)" in world.inside("trace").out

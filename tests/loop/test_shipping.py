@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.loop.faults import refused, sober, stopped, through, untouched
+from tests.loop.faults import refused, stopped, through, untouched
 from tests.world import BROKEN, FIXED, World
 
 
@@ -223,11 +223,3 @@ def test_with_automatic_approval_a_run_ships_by_itself_but_never_one_that_nothin
     through(ran)
     assert "accepted (unchecked)" in ran.err
     assert world.show("main", "calc.py") == BROKEN
-
-
-@pytest.mark.parametrize("method", ["push", "pr", "command"])
-def test_a_method_of_a_later_version_is_refused_by_name_before_anything_runs(tmp_path: Path, method: str) -> None:
-    world = World.simple(tmp_path, ship={"method": method})
-    refused(world.inside("run", world.spec()), 2, f'ship.method = "{method}"', "merge")
-    assert not world.runs.exists()
-    sober(world.inside("status"))

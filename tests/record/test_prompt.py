@@ -19,6 +19,7 @@ BARE: dict[str, Any] = {
     "checks": [],
     "criteria": [],
     "diff": None,
+    "diff_files": [],
     "document": "",
     "findings": [],
     "instructions": [],
@@ -37,6 +38,7 @@ BARE: dict[str, Any] = {
     "standing": [],
     "steering": [],
     "task": "Make add add.",
+    "tests": None,
     "title": "Make add add",
     "turn": 1,
 }
@@ -61,6 +63,21 @@ FULL: dict[str, Any] = BARE | {
     "round": 2,
     "standing": [{"id": "c1", "met": False, "by": "relay"}, {"id": "c2", "met": False, "by": "nobody"}],
     "steering": [{"why": "run by git, or at a commit", "paths": [".gitattributes", "odd\nname/.husky/x"]}],
+    "tests": {
+        "changed": ["tests/test_calc.py"],
+        "old": {"command": "pytest -q", "exit": 1},
+        "new": {"command": "pytest -q", "exit": 0},
+        "binding": True,
+        "idle": ["tests/test_calc.py"],
+        "tests_removed": 1,
+        "tests_added": 0,
+        "skips_added": 1,
+        "assertions_removed": 2,
+        "assertions_added": 0,
+        "removed": ["test_add"],
+        "skips": ["@pytest.mark.skip"],
+        "diff": "-def test_add():\n",
+    },
     "turn": 3,
 }
 

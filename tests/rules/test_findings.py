@@ -5,66 +5,55 @@ import itertools
 import pytest
 
 from relay.rules import findings
-from relay.terms import (
-    ClaimedFinding,
-    CriterionResult,
-    Dispute,
-    Evidence,
-    Finding,
-    JudgeReply,
-    Proof,
-    Repro,
-    Severity,
-    Verdict,
-)
-
-
-def claim(
-    title: str = "wrong", *, severity: Severity = "major", line: int = 50, **fields: str | Repro
-) -> ClaimedFinding:
-    """Make a finding as a judge names it."""
-    told = {"severity": severity, "title": title, "path": "a.py", "line": line, "quote": "return a - b"} | fields
-    return ClaimedFinding(**told)  # type: ignore[arg-type]
-
-
-def known(identity: str = "F0", *, blocks: bool = True, quote: str = "return a - b") -> findings.Known:
-    """Make a finding of round one."""
-    return findings.Known(
-        id=identity,
-        severity="major",
-        title="wrong",
-        path="a.py",
-        line=50,
-        quote=quote,
-        why="",
-        since=1,
-        blocks=blocks,
-    )
-
-
-def judged(
-    *claims: ClaimedFinding,
-    proof: Proof = "located",
-    before: tuple[findings.Known, ...] = (),
-    evidence: Evidence = "located",
-    delta: dict[str, list[tuple[int, int]]] | None = None,
-) -> tuple[Finding, ...]:
-    """Judge claims that share one proof."""
-    proofs = [proof] * len(claims)
-    return findings.judge(claims, proofs, known=before, round_=2, evidence=evidence, delta=delta)
-
+from relay.terms import CriterionResult, Dispute, Evidence, Finding, JudgeReply, Proof, Repro, Severity, Verdict
+from tests.findings import claim, judged, known
 
 # --- evidence ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_quote_is_found_however_it_is_indented_and_on_whatever_line() -> None:
-    assert findings.located(claim(), "def sub(a, b):\n\treturn  a -\n\tb\n")
-    assert not findings.located(claim(), "def add(a, b):\n    return a + b\n")
-    assert not findings.located(claim(), None)
+TEXT = "def sub(a, b):\n\treturn  a -\n\tb\n\n\ndef add(a, b):\n    return a +  b\n    return a - b\n"
 
 
-def test_an_empty_quote_stands_nowhere() -> None:
-    assert not findings.located(claim(quote=" \n"), "anything")
+@pytest.mark.parametrize(
+    ("quote", "near", "lines"),
+    [
+        ("return a - b", 1, (2, 3)),
+        ("return a - b", 8, (8, 8)),
+        ("return a - b", 5, (2, 3)),
+        ("return a - b", 6, (8, 8)),
+        ("  def add(a,  b):\n return", 1, (6, 7)),
+        ("n a +", 1, (7, 7)),
+        ("return", 7, (7, 7)),
+        ("return a * b", 2, None),
+        ("return a - b\nreturn a - b", 2, None),
+        ("return\x07 a - b", 2, (2, 3)),
+        (" \n", 2, None),
+        ("", 2, None),
+    ],
+)
+def test_a_quote_is_found_however_it_is_broken_and_the_nearest_counts(
+    quote: str, near: int, lines: tuple[int, int] | None
+) -> None:
+    assert findings.place(quote, TEXT, near) == lines
+    assert findings.place(quote, None, near) is None
+
+
+def test_a_quote_that_stands_a_hundred_thousand_times_is_found_at_once() -> None:
+    assert findings.place("a", "a b a\n" * 50_000, 40_000) == (40_000, 40_000)
+
+
+def test_the_line_that_counts_is_where_the_quote_stands() -> None:
+    seen = [findings.Seen(proof="located", lines=(7, 9))]
+    [found] = findings.judge([claim(line=70)], seen, known=(), round_=1, evidence="located", delta=None)
+    assert (found.line, found.claimed_line) == (7, 70)
+    [found] = findings.judge([claim(line=7)], seen, known=(), round_=1, evidence="located", delta=None)
+    assert (found.line, found.claimed_line) == (7, None)
+
+
+def test_a_claimed_line_on_the_delta_makes_no_place_there() -> None:
+    seen, delta = [findings.Seen(proof="located", lines=(7, 9))], {"a.py": [(70, 70)]}
+    [found] = findings.judge([claim(line=70)], seen, known=(), round_=2, evidence="located", delta=delta)
+    assert not found.blocks
 
 
 @pytest.mark.parametrize(
@@ -91,11 +80,7 @@ def test_a_repro_shows_what_its_exit_and_its_output_say(
     expect_exit: int | None, expect_output: str | None, code: int, output: str, *, shows: bool
 ) -> None:
     repro = Repro(command="./show", expect_exit=expect_exit, expect_output=expect_output)
-    assert findings.reproduced(claim(repro=repro), code, output) is shows
-
-
-def test_a_finding_without_a_repro_is_not_reproduced() -> None:
-    assert not findings.reproduced(claim(), 1, "")
+    assert findings.reproduced(repro, code, output) is shows
 
 
 # --- ids --------------------------------------------------------------------------------------------------------------
@@ -136,6 +121,8 @@ def test_a_dispute_stands_beside_the_finding_with_what_shows_it() -> None:
     assert findings.disputed(known(), Dispute(finding="F0", why="on purpose")).dispute == "on purpose"
     shown = findings.disputed(known(), Dispute(finding="F0", why="it holds", command="pytest -q"))
     assert shown.dispute == "it holds (shown by `pytest -q`)"
+    ran = findings.disputed(known(), Dispute(finding="F0", why="it holds", command="pytest -q"), 1)
+    assert ran.dispute == "it holds (Relay saw exit 1 of `pytest -q`)"
 
 
 # --- what blocks ------------------------------------------------------------------------------------------------------
@@ -231,3 +218,9 @@ def test_where_nothing_blocks_the_claim_decides_as_far_as_it_can(
 ) -> None:
     reply = JudgeReply(verdict=claimed, nonce="")  # type: ignore[arg-type]
     assert findings.verdict(reply, [ADVICE], criteria, red=False, last=last) == verdict
+
+
+def test_an_approval_that_rests_on_a_place_that_is_not_there_is_none() -> None:
+    reply = JudgeReply(verdict="approve", nonce="")
+    assert findings.verdict(reply, [], [MET], red=False, last=True, rests=False) == "inconclusive"
+    assert findings.verdict(reply, [BLOCKING], [MET], red=False, last=True, rests=False) == "revise"

@@ -3,7 +3,7 @@
 import pytest
 
 from relay.rules import history
-from relay.terms import Act
+from relay.terms import Act, Receipt
 from tests.receipts import (
     BASE,
     Event,
@@ -174,3 +174,34 @@ def test_the_offer_that_waits_is_the_newest_act_that_says_something() -> None:
     assert history.offer(told(act("reject", back_to="implement"), before=offered)) is None
     assert history.offer(told(act("stop"), before=offered)) is None
     assert history.offer(()) is None
+
+
+def _trees(*trees: str) -> tuple[Receipt, ...]:
+    """Make receipts of work and of a `revise` on each of these trees, one after the other."""
+    events = [event for tree in trees for event in (work(tree=tree), judge("revise", blocking=["F1"], tree=tree))]
+    return told(*events)
+
+
+@pytest.mark.parametrize(
+    ("trees", "leg"),
+    [
+        (("a", "b", "a"), "02-review"),
+        (("c", "a", "b", "b", "a"), "04-review"),
+        (("a", "b", "c"), ""),
+        (("a", "a"), ""),
+        (("a", "b", "b"), ""),
+        (("a",), ""),
+    ],
+)
+def test_a_tree_has_returned_where_it_was_sent_back_before_with_another_in_between(
+    trees: tuple[str, ...], leg: str
+) -> None:
+    assert history.returned(_trees(*trees), "review") == leg
+
+
+def test_a_tree_that_was_sent_back_before_a_person_looked_has_not_returned() -> None:
+    looked = told(
+        *(work(tree="a"), judge("revise", tree="a"), work(tree="b"), judge("revise", tree="b")),
+        *(act("answer"), work(tree="a"), judge("revise", tree="a")),
+    )
+    assert history.returned(looked, "review") == ""

@@ -134,6 +134,14 @@ def test_a_shipment_that_failed_wants_a_person_and_go_tries_it_again(outcome: st
     assert next_after(*failed, act("approve")) == rules.ShipIt(approval="06-approve")
 
 
+def test_a_shipment_that_was_cut_short_before_it_went_out_is_sent_again_and_not_for_ever() -> None:
+    cut = [*ACCEPTED, act("approve"), act("ship", outcome="interrupted", why="it was cut short")]
+    assert next_after(*cut) == rules.ShipIt(approval="04-approve")
+    cut += [act("ship", outcome="interrupted", why="it was cut short")] * 2
+    assert next_after(*cut) == rules.Human(reason="ship", leg="07-ship", text="it was cut short")
+    assert next_after(*cut, act("approve")) == rules.ShipIt(approval="08-approve")
+
+
 # --- stop and go ------------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,203 @@
+"""Notices: a person who is not looking is told once of each event, with the exact next command. Never stops a run.
+
+By the services whose addresses stand in the person's own config.toml, through apprise (an extra), and by a command.
+"""
+
+import os
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from relay import telling
+from relay.errors import Exit
+from relay.host import clock, files, proc, redact, term
+from relay.host.jail import cell as cells
+from relay.record import config
+from relay.record import ledger as ledgers
+from relay.record.ledger import Ledger
+from relay.rules import plan as rules
+from relay.terms import Limits, Plan, Receipt, Struct
+from relay.terms.plan import NoticeEvent, Notify
+
+SECONDS: Final = 30.0
+"""How long the person's command may take."""
+
+REASONS: Final[dict[str, NoticeEvent]] = {"breach": "breach", "auth": "login-expired"}
+"""Why a run needs a person, where that is an event of its own."""
+
+
+class Notice(Struct, frozen=True, kw_only=True):
+    """One event: `key` tells it from every other one of this repository, so that it is told once."""
+
+    event: NoticeEvent
+    key: str
+    run: str
+    title: str
+    text: str = ""
+    verdict: str = ""
+    cost: str = ""
+    next: str = ""
+
+    @property
+    def subject(self) -> str:
+        """Return the one line."""
+        return f"relay: {self.title} - {self.event}"
+
+    @property
+    def body(self) -> str:
+        """Return the rest, a line for each thing there is to say."""
+        lines = [f"run: {self.run}", self.text, f"verdict: {self.verdict}" * bool(self.verdict), f"cost: {self.cost}"]
+        return "\n".join([*filter(None, lines), *[f"next: {line}" for line in self.next.splitlines()]])
+
+
+def about(ledger: Ledger, plan: Plan, step: rules.Next) -> None:
+    """Send a notice of how a run stands, if that is an event, and nobody was told of it yet."""
+    event = _event(plan, step)
+    if event is None:
+        return
+    chain = ledgers.receipts(ledger, plan.run)
+    last = chain[-1].leg if chain else "start"
+    effect = (chain[-1].effect or {}) if chain else {}
+    text = step.text if isinstance(step, rules.Human) else effect.get("url") or effect.get("why", "")
+    notice = Notice(
+        event=event,
+        key=f"{plan.run}.{last}.{event}",
+        run=plan.run,
+        title=plan.title,
+        text=" ".join(text.split()),
+        verdict=_verdict(chain),
+        cost=_cost(chain),
+        next=_next(ledger, plan.run, step),
+    )
+    send(ledger, notice)
+
+
+def send(ledger: Ledger, notice: Notice) -> bool:
+    """Send a notice once, whoever asks how often; tells whether it went out now. What prevents it is logged."""
+    try:
+        wanted = config.notices()
+        if not (wanted.urls or wanted.command) or (wanted.events and notice.event not in wanted.events):
+            return False
+        if not _first(ledger, notice.key):
+            return False
+        subject, body = redact.own().text(notice.subject), redact.own().text(notice.body)
+        problems = [*_called(wanted, notice, subject, body), *_addressed(wanted, subject, body)]
+    except Exception as error:  # noqa: BLE001 - whatever it is: a notice never stops a run
+        problems = [f"{type(error).__name__}: {error}"]
+    for problem in problems:
+        _log(ledger, notice, redact.own().text(problem))
+    return not problems
+
+
+def _event(plan: Plan, step: rules.Next) -> NoticeEvent | None:
+    match step:
+        case rules.Human():
+            code = rules.EXIT.get(step.reason)
+            return REASONS.get(step.reason) or ("failed" if code == Exit.AGENT else "needs-human")
+        case rules.Accepted() if plan.ship.approval == "manual" or plan.unchecked:
+            return "approval"
+        case rules.End(outcome="shipped"):
+            return "shipped"
+        case rules.End(outcome="proposed"):
+            return "proposed"
+        case _:
+            return None
+
+
+def _verdict(chain: tuple[Receipt, ...]) -> str:
+    """Return the newest verdict with its score."""
+    judged = next((leg for leg in reversed(chain) if leg.verdict is not None), None)
+    scored = next((leg.score for leg in reversed(chain) if leg.score), None)
+    return ", ".join(filter(None, [judged.verdict if judged is not None else None, scored and f"{scored} criteria"]))
+
+
+def _cost(chain: tuple[Receipt, ...]) -> str:
+    known = sum(leg.cost_microusd or 0 for leg in chain) / 1_000_000
+    return "at least " * any(leg.cost_microusd is None for leg in chain) + f"${known:.2f}"
+
+
+def _next(ledger: Ledger, run: str, step: rules.Next) -> str:
+    """Say what to type, from anywhere: whoever reads it does not stand in the repository."""
+    at = shlex.quote(str(ledger.repo.main_top or ledger.repo.common))
+    return telling.next_command(run, step).replace("relay ", f"relay -C {at} ")
+
+
+def _first(ledger: Ledger, key: str) -> bool:
+    """Put down that an event is told, before it is, so that it never is twice; tell whether nobody had."""
+    folder = ledger.root / "notices"
+    folder.mkdir(0o700, parents=True, exist_ok=True)
+    try:
+        os.close(os.open(folder / key.replace("/", "-"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return False
+    files.sync_folder(folder)
+    return True
+
+
+def _called(wanted: Notify, notice: Notice, subject: str, body: str) -> Iterator[str]:
+    """Run the person's command: the event in its environment, the words on its input."""
+    if not wanted.command:
+        return
+    told = {
+        "RELAY_EVENT": notice.event,
+        "RELAY_RUN": notice.run,
+        "RELAY_VERDICT": notice.verdict,
+        "RELAY_COST": notice.cost,
+        "RELAY_NEXT": notice.next,
+        "RELAY_SUBJECT": subject,
+    }
+    env = cells.surroundings({**{name: os.environ[name] for name in wanted.env if name in os.environ}, **told})
+    ended = proc.run(
+        wanted.command,
+        cwd=str(Path.home()),
+        env=env,
+        stdin=f"{subject}\n\n{body}\n".encode(),
+        limits=Limits(seconds=SECONDS, keep=4096),
+    )
+    if ended.code or ended.ended != "exit":
+        why = f"took longer than {SECONDS:g} s" if ended.ended == "timeout" else f"exited {ended.code}"
+        yield f"`notify.command` {why}: {' '.join(ended.text.split())[-200:]}"
+
+
+def _addressed(wanted: Notify, subject: str, body: str) -> Iterator[str]:
+    """Send to each address by itself, so that a wrong one is known by its kind; addresses hold secrets."""
+    if not wanted.urls:
+        return
+    try:
+        import apprise  # type: ignore[import-not-found,import-untyped,unused-ignore]  # an extra, and 200 ms
+    except ImportError:
+        yield "`notify.urls` needs apprise: pip install 'phased-relay[notify]'"
+        return
+    for url in wanted.urls:
+        kind = url.partition(":")[0]
+        one = apprise.Apprise()
+        if not one.add(url):
+            yield f"`notify.urls`: apprise does not understand the address `{kind}://...`"
+        elif not _quietly(partial(one.notify, title=subject, body=body)):
+            yield f"`notify.urls`: `{kind}://...` did not take it"
+
+
+def _quietly(act: Callable[[], object]) -> bool:
+    """Send with apprise's own log kept off the terminal."""
+    import logging
+
+    logger = logging.getLogger("apprise")
+    before, logger.disabled = logger.disabled, True
+    try:
+        return bool(act())
+    finally:
+        logger.disabled = before
+
+
+def _log(ledger: Ledger, notice: Notice, problem: str) -> None:
+    """Keep what could not be sent, and say it."""
+    line = f"{clock.stamp()} {notice.run} {notice.event}: {' '.join(problem.split())}"
+    term.say(f"{term.style('warning:', 'yellow')} a notice was not sent: {problem}")
+    with suppress(OSError):
+        folder = ledger.root / "notices"
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        with (folder / "log").open("a", encoding="utf-8") as log:
+            log.write(line + "\n")

@@ -1,0 +1,47 @@
+"""A forge: where a proposal to change a branch is opened, discussed and merged."""
+
+from typing import Literal, Protocol
+
+from relay.terms import Struct
+
+
+class Home(Struct, frozen=True, kw_only=True):
+    """Where a repository lives on a forge: `github.com` and `owner/name`."""
+
+    host: str
+    path: str
+
+    @property
+    def owner(self) -> str:
+        """Return whose it is."""
+        return self.path.rpartition("/")[0]
+
+
+class Proposal(Struct, frozen=True, kw_only=True):
+    """A pull request or merge request as the forge tells it; `merged_as` is the commit that its merge made."""
+
+    number: int
+    id: str
+    url: str
+    state: Literal["open", "merged", "closed"]
+    head: str
+    merged_as: str | None = None
+
+
+class Forge(Protocol):
+    """What Relay asks of a forge. All raise `RefusedError` with the forge's own words, or `UnknownError`."""
+
+    def find(self, branch: str) -> list[Proposal]:
+        """Return the proposals from a branch, the newest first, those that ended too."""
+
+    def view(self, number: int) -> Proposal:
+        """Return one proposal as it stands now."""
+
+    def create(self, title: str, body: str, branch: str, base: str) -> Proposal:
+        """Open a proposal, or return the one that is open from that branch already."""
+
+    def update(self, number: int, title: str, body: str) -> None:
+        """Say anew what a proposal is."""
+
+    def merge_when_ready(self, proposal: Proposal) -> None:
+        """Ask the forge to merge it once its own conditions hold."""

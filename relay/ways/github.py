@@ -1,0 +1,166 @@
+"""GitHub: the same few requests by `gh`, which has the person's login, or over its REST API with a token.
+
+Sources: docs.github.com, "REST API endpoints for pull requests", and GraphQL `enablePullRequestAutoMerge`.
+"""
+
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal
+from urllib.parse import quote, urlsplit
+
+from relay.errors import RelayError
+from relay.host import clock
+from relay.terms import Ship, Struct
+from relay.ways import transport
+from relay.ways.base import RefusedError, UnknownError
+from relay.ways.forge import Home, Proposal
+
+WAITS: Final = (1.0, 3.0)
+"""Seconds between tries of a question that the service could not answer."""
+
+_AUTO: Final = (
+    "mutation($id: ID!, $how: PullRequestMergeMethod!) "
+    "{ enablePullRequestAutoMerge(input: {pullRequestId: $id, mergeMethod: $how}) { clientMutationId } }"
+)
+_TOKENS: Final = ("GH_TOKEN", "GITHUB_TOKEN")
+_ENTERPRISE: Final = ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
+_LOCAL: Final = re.compile(r"(?:localhost|127\.0\.0\.1|\[?::1\]?)(?::\d+)?")
+
+Send = Callable[[str, str, Mapping[str, Any] | None], transport.Answer]
+"""Ask once: method, path, body."""
+
+
+class GitHub(Struct, frozen=True):
+    """One repository on GitHub, or on a server of one's own."""
+
+    home: Home
+    ship: Ship
+
+    def find(self, branch: str) -> list[Proposal]:
+        """Return the pull requests from a branch, the newest first."""
+        head = quote(f"{self.home.owner}:{branch}", safe="")
+        found = self._ask("GET", f"/repos/{self.home.path}/pulls?head={head}&state=all&per_page=50")
+        return [_proposal(one) for one in found if one["head"]["ref"] == branch]
+
+    def view(self, number: int) -> Proposal:
+        """Return one pull request as it stands now."""
+        return _proposal(self._ask("GET", f"/repos/{self.home.path}/pulls/{number}"))
+
+    def create(self, title: str, body: str, branch: str, base: str) -> Proposal:
+        """Open a pull request; one that is open already is returned, also where only a lost answer had opened it."""
+        fields = {"title": title, "body": body, "head": branch, "base": base, "draft": self.ship.draft}
+        problem: RelayError | None = None
+        for wait in (*WAITS, None):
+            try:
+                return _proposal(self._once("POST", f"/repos/{self.home.path}/pulls", fields))
+            except (RefusedError, UnknownError) as error:
+                problem = error
+            try:
+                opened = [one for one in self.find(branch) if one.state == "open"]
+            except (RefusedError, UnknownError) as error:
+                raise UnknownError(f"{problem.message}; and then: {error.message}") from None
+            if opened:
+                return opened[0]
+            if isinstance(problem, RefusedError) or wait is None:
+                raise RefusedError(problem.message, hint=problem.hint)
+            clock.pause(wait)
+        raise AssertionError
+
+    def update(self, number: int, title: str, body: str) -> None:
+        """Say anew what a pull request is."""
+        self._ask("PATCH", f"/repos/{self.home.path}/pulls/{number}", {"title": title, "body": body})
+
+    def merge_when_ready(self, proposal: Proposal) -> None:
+        """Turn auto-merge on; GitHub refuses where the repository does not allow it, or nothing stands in the way."""
+        how = (self.ship.auto_merge or "merge").upper()
+        answer = self._ask("POST", "graphql", {"query": _AUTO, "variables": {"id": proposal.id, "how": how}})
+        if answer.get("errors"):
+            raise RefusedError("; ".join(str(error.get("message")) for error in answer["errors"]))
+
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
+        """Ask what may be asked twice, until there is an answer."""
+        for wait in (*WAITS, None):
+            try:
+                return self._once(method, path, body)
+            except UnknownError:
+                if wait is None:
+                    raise
+                clock.pause(wait)
+        raise AssertionError
+
+    def _once(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
+        answer = self._send()(method, path, body)
+        if answer.status in range(200, 300):
+            return answer.json
+        said = _said(answer)
+        where = f"{self.home.path} on {self.home.host}"
+        match answer.status:
+            case 401:
+                hint = "gh auth login, or set GH_TOKEN to a token that is valid"
+                raise RefusedError(f"GitHub knows no such login (401): {said}", hint=hint)
+            case 403 | 429:
+                hint = "the token needs to write contents and pull requests"
+                raise RefusedError(f"GitHub forbids it for {where} ({answer.status}): {said}", hint=hint)
+            case 404:
+                hint = "see [ship] remote, and whether the token may see it"
+                raise RefusedError(f"GitHub has no {where}, or hides it (404): {said}", hint=hint)
+            case status if status >= 500:  # noqa: PLR2004 - HTTP's own
+                raise UnknownError(f"GitHub could not answer ({status}): {said}")
+            case _:
+                raise RefusedError(f"GitHub refused it ({answer.status}): {said}")
+
+    def _send(self) -> Send:
+        """Choose the means: `ship.api` by a token; else `gh` where it is; else the API by a token."""
+        program = None if self.ship.api else shutil.which("gh")
+        if program is not None:
+            return lambda method, path, body: transport.program(program, self.home.host, method, path, body)
+        token = transport.token(
+            (*_TOKENS, *_ENTERPRISE) if self.home.host == "github.com" or self.ship.api else _ENTERPRISE
+        )
+        if token is None:
+            raise RefusedError(
+                "there is neither `gh` nor a token, so GitHub cannot be asked", hint="gh auth login, or set GH_TOKEN"
+            )
+        base = api(self.home, self.ship)
+        return lambda method, path, body: transport.http(_address(base, path), token, method, body)
+
+
+def api(home: Home, ship: Ship) -> str:
+    """Return the address of the REST API: as `ship.api` says, or where GitHub and its servers have it."""
+    if ship.api:
+        return ship.api.rstrip("/")
+    return "https://api.github.com" if home.host == "github.com" else f"https://{home.host}/api/v3"
+
+
+def check_api(ship: Ship) -> None:
+    """Refuse an address that would send a token in the open."""
+    parts = urlsplit(ship.api or "https://x")
+    if parts.scheme != "https" and not (parts.scheme == "http" and _LOCAL.fullmatch(parts.netloc)):
+        raise RelayError(f"`ship.api`: `{ship.api}` is no https address", hint='api = "https://HOST/api/v3"')
+
+
+def _address(base: str, path: str) -> str:
+    return f"{base.removesuffix('/v3')}/graphql" if path == "graphql" else f"{base}{path}"
+
+
+def _proposal(one: Mapping[str, Any]) -> Proposal:
+    merged = bool(one.get("merged") or one.get("merged_at"))
+    state: Literal["open", "merged", "closed"] = "merged" if merged else "open" if one["state"] == "open" else "closed"
+    return Proposal(
+        number=int(one["number"]),
+        id=str(one.get("node_id", "")),
+        url=str(one["html_url"]),
+        state=state,
+        head=str(one["head"]["sha"]),
+        merged_as=one.get("merge_commit_sha") if merged else None,
+    )
+
+
+def _said(answer: transport.Answer) -> str:
+    """Return GitHub's own words, with what it says of each field."""
+    said = answer.json if isinstance(answer.json, dict) else {}
+    more = [
+        str(one.get("message") or one.get("code") or one) for one in said.get("errors", ()) if isinstance(one, dict)
+    ]
+    return "; ".join(filter(None, [str(said.get("message", "")), *more])) or answer.text[:200] or "no words"

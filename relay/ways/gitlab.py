@@ -1,0 +1,83 @@
+"""GitLab, by `glab`, which has the person's login. Source: docs.gitlab.com, "Merge requests API"."""
+
+import shutil
+from collections.abc import Mapping
+from typing import Any, Literal
+from urllib.parse import quote
+
+from relay.terms import Ship, Struct
+from relay.ways import transport
+from relay.ways.base import RefusedError, UnknownError
+from relay.ways.forge import Home, Proposal
+
+
+class GitLab(Struct, frozen=True):
+    """One repository on GitLab, or on a server of one's own."""
+
+    home: Home
+    ship: Ship
+
+    def find(self, branch: str) -> list[Proposal]:
+        """Return the merge requests from a branch, the newest first."""
+        found = self._ask("GET", f"?source_branch={quote(branch, safe='')}&state=all&per_page=50")
+        return [_proposal(one) for one in found]
+
+    def view(self, number: int) -> Proposal:
+        """Return one merge request as it stands now."""
+        return _proposal(self._ask("GET", f"/{number}"))
+
+    def create(self, title: str, body: str, branch: str, base: str) -> Proposal:
+        """Open a merge request; one that is open already is returned."""
+        fields = {
+            "title": f"Draft: {title}" if self.ship.draft else title,
+            "description": body,
+            "source_branch": branch,
+            "target_branch": base,
+            "squash": self.ship.auto_merge == "squash",
+        }
+        try:
+            return _proposal(self._ask("POST", "", fields))
+        except (RefusedError, UnknownError) as error:
+            try:
+                opened = [one for one in self.find(branch) if one.state == "open"]
+            except (RefusedError, UnknownError):
+                raise error from None
+            if opened:
+                return opened[0]
+            raise
+
+    def update(self, number: int, title: str, body: str) -> None:
+        """Say anew what a merge request is."""
+        self._ask("PUT", f"/{number}", {"title": title, "description": body})
+
+    def merge_when_ready(self, proposal: Proposal) -> None:
+        """Ask GitLab to merge it once its pipeline succeeds."""
+        self._ask("PUT", f"/{proposal.number}/merge", {"merge_when_pipeline_succeeds": True, "sha": proposal.head})
+
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
+        program = shutil.which("glab")
+        if program is None:
+            raise RefusedError(
+                "GitLab is asked by `glab`, which is not here", hint="install glab, then: glab auth login"
+            )
+        full = f"projects/{quote(self.home.path, safe='')}/merge_requests{path}"
+        answer = transport.program(program, self.home.host, method, full, body)
+        if answer.status in range(200, 300):
+            return answer.json
+        said = answer.json.get("message") or answer.json.get("error") if isinstance(answer.json, dict) else answer.text
+        problem = f"GitLab answered {answer.status} for {self.home.path} on {self.home.host}: {str(said)[:300]}"
+        if answer.status >= 500:  # noqa: PLR2004 - HTTP's own
+            raise UnknownError(problem)
+        raise RefusedError(problem, hint="glab auth login" if answer.status == 401 else "")  # noqa: PLR2004 - as above
+
+
+def _proposal(one: Mapping[str, Any]) -> Proposal:
+    states: dict[str, Literal["open", "merged", "closed"]] = {"opened": "open", "locked": "open", "merged": "merged"}
+    return Proposal(
+        number=int(one["iid"]),
+        id=str(one["iid"]),
+        url=str(one["web_url"]),
+        state=states.get(str(one["state"]), "closed"),
+        head=str(one["sha"]),
+        merged_as=one.get("merge_commit_sha") or one.get("squash_commit_sha") or None,
+    )

@@ -1,0 +1,161 @@
+"""A proposal on a forge: the commit on a branch of its own there, and a pull request or merge request from it."""
+
+from typing import Final
+
+from relay.errors import RelayError
+from relay.host import git
+from relay.host.repository import Repository
+from relay.record.ledger import Ledger
+from relay.terms import Plan, Ship
+from relay.ways import forges, github, push, remote
+from relay.ways.base import Out, Parcel, RefusedError, Tip, UnknownError, Words
+from relay.ways.forge import Forge, Proposal
+
+HEADS: Final = "refs/heads/"
+
+
+def check(repo: Repository, ship: Ship) -> None:
+    """Refuse a remote that is on no forge, a branch that cannot be, and an API that is asked in the open."""
+    forges.home(repo, ship)
+    push.check(repo, ship)
+    github.check_api(ship)
+
+
+def target(ledger: Ledger, plan: Plan, into: str | None) -> str:
+    """Name the branch there that the proposal is to change."""
+    check(ledger.repo, plan.ship)
+    named = HEADS + push.named(plan, into)
+    if named == HEADS + branch(plan):
+        raise RelayError(f"`{branch(plan)}` cannot be proposed to itself", hint='see [ship] branch = "relay/{run}"')
+    return named
+
+
+def branch(plan: Plan) -> str:
+    """Name the branch there that the proposal comes from."""
+    return (plan.ship.branch or "relay/{run}").replace("{run}", plan.run)
+
+
+def tip(ledger: Ledger, plan: Plan, target: str) -> Tip:
+    """Return where the branch that is to be changed stands there."""
+    now = push.had(ledger, plan, target.removeprefix(HEADS))
+    if now is None:
+        name = target.removeprefix(HEADS)
+        text = f"`{plan.ship.remote}` has no branch `{name}` to propose it to"
+        raise RefusedError(text, hint=f"relay approve {plan.run} --into BRANCH")
+    return Tip(now=now, onto=now)
+
+
+def look(parcel: Parcel) -> Out | None:
+    """Look for a proposal with this commit, open or merged; an open one is asked to be merged, if that is wanted."""
+    try:
+        at = forges.of(parcel.repo, parcel.plan.ship)
+        found = at.find(branch(parcel.plan))
+    except RefusedError as error:
+        raise UnknownError(error.message, hint=error.hint) from None
+    fitting = [one for one in found if one.head == parcel.commit and one.state != "closed"]
+    return _opened(parcel, at, fitting[0]) if fitting else None
+
+
+def send(parcel: Parcel, words: Words) -> Out:
+    """Push the commit onto a branch of its own, and open a proposal or take the one that is open.
+
+    What the forge refuses after the push takes the branch back to where it was.
+    """
+    plan, name = parcel.plan, parcel.plan.ship.remote
+    if parcel.commit == parcel.now:
+        return Out(commit=parcel.commit)
+    at = forges.of(parcel.repo, plan.ship)
+    at.find(branch(plan))  # whoever may not ask may not open one either: nothing is pushed for nothing
+    was = remote.tip(parcel.repo, name, branch(plan))
+    _ours(parcel, was)
+    push.deliver(parcel, branch(plan), was)
+    try:
+        found = [one for one in at.find(branch(plan)) if one.state == "open"]
+        if found:
+            at.update(found[0].number, words.title, words.body)
+            opened = found[0]
+        else:
+            opened = at.create(words.title, words.body, branch(plan), parcel.target.removeprefix(HEADS))
+    except RefusedError as error:
+        left = _back(parcel, was)
+        raise RefusedError(error.message + f"; {left}" * bool(left), hint=error.hint) from None
+    return _opened(parcel, at, opened)
+
+
+def withdraw(parcel: Parcel) -> str:
+    """Take the branch back that was pushed, and that no proposal came from."""
+    if remote.tip(parcel.repo, parcel.plan.ship.remote, branch(parcel.plan)) != parcel.commit:
+        return ""
+    return _back(parcel, _before(parcel))
+
+
+def follow(parcel: Parcel, told: dict[str, str]) -> Out | None:
+    """Look what became of an open proposal; None while it is open."""
+    try:
+        now = forges.of(parcel.repo, parcel.plan.ship).view(int(told["number"]))
+    except RefusedError as error:
+        raise UnknownError(error.message, hint=error.hint) from None
+    if now.state == "open":
+        return None
+    out = _out(parcel, now)
+    if now.state == "closed":
+        return Out(commit=parcel.commit, outcome="failed", told={**out.told, "why": f"{now.url} was closed unmerged"})
+    remote.have(parcel.repo, parcel.plan.ship.remote, parcel.target.removeprefix(HEADS), out.commit)
+    more = {"why": "commits of others were merged with it"} if now.head != parcel.commit else {}
+    return Out(commit=out.commit, told={**out.told, **more})
+
+
+def _ours(parcel: Parcel, was: str | None) -> None:
+    """Refuse to replace commits on the proposal's branch that this run did not put there (pitfalls row 35)."""
+    ours = {sealed.pins.head for sealed in parcel.chain if sealed.act == "ship" and sealed.pins is not None}
+    if was is None or was == parcel.commit or was in ours:
+        return
+    remote.have(parcel.repo, parcel.plan.ship.remote, branch(parcel.plan), was)
+    shape = "--format=%h by %an: %s"
+    said = git.run(parcel.repo, "log", "-1", shape, was, "--").decode("utf-8", "replace").strip()
+    raise RefusedError(
+        f"branch `{branch(parcel.plan)}` on `{parcel.plan.ship.remote}` has a commit that is not ours: {said}",
+        hint=f"take it in by `relay reject {parcel.plan.run} --why TEXT`, or move the branch away",
+    )
+
+
+def _before(parcel: Parcel) -> str | None:
+    """Return the commit that an earlier shipment left on the proposal's branch."""
+    sent = [sealed for sealed in parcel.chain if sealed.act == "ship" and (sealed.effect or {}).get("number")]
+    return (sent[-1].effect or {}).get("commit") if sent else None
+
+
+def _back(parcel: Parcel, was: str | None) -> str:
+    """Move the proposal's branch back from our commit; returns what had to stay."""
+    if was == parcel.commit:
+        return ""
+    try:
+        remote.push(parcel.repo, parcel.plan.ship.remote, was, branch(parcel.plan), parcel.commit)
+    except RelayError as error:
+        return f"branch `{branch(parcel.plan)}` stays there: {error.message}"
+    return ""
+
+
+def _opened(parcel: Parcel, at: Forge, found: Proposal) -> Out:
+    """Tell of a proposal, and ask the forge to merge it once it is ready, if that is wanted; asked twice is no harm."""
+    out, how = _out(parcel, found), parcel.plan.ship.auto_merge
+    if how is None or found.state != "open":
+        return out
+    said: str = how
+    try:
+        at.merge_when_ready(found)
+    except (RefusedError, UnknownError) as error:
+        said = f"no: {error.message}"
+    return Out(commit=out.commit, outcome=out.outcome, told={**out.told, "auto_merge": said})
+
+
+def _out(parcel: Parcel, found: Proposal) -> Out:
+    told = {
+        "remote": parcel.plan.ship.remote,
+        "branch": branch(parcel.plan),
+        "number": str(found.number),
+        "url": found.url,
+    }
+    if found.state == "merged":
+        return Out(commit=found.merged_as or parcel.commit, told=told)
+    return Out(commit=parcel.commit, outcome="proposed", told=told)

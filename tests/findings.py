@@ -1,0 +1,40 @@
+"""Builders of findings: as a judge names them, as they are known from a round before, and as they are judged."""
+
+from relay.rules import findings
+from relay.terms import ClaimedFinding, Evidence, Finding, Proof, Repro, Severity
+
+
+def claim(
+    title: str = "wrong", *, severity: Severity = "major", line: int = 50, **fields: str | Repro
+) -> ClaimedFinding:
+    """Make a finding as a judge names it."""
+    told = {"severity": severity, "title": title, "path": "a.py", "line": line, "quote": "return a - b"} | fields
+    return ClaimedFinding(**told)  # type: ignore[arg-type]
+
+
+def known(identity: str = "F0", *, blocks: bool = True, quote: str = "return a - b") -> findings.Known:
+    """Make a finding of round one."""
+    return findings.Known(
+        id=identity,
+        severity="major",
+        title="wrong",
+        path="a.py",
+        line=50,
+        quote=quote,
+        why="",
+        since=1,
+        blocks=blocks,
+    )
+
+
+def judged(
+    *claims: ClaimedFinding,
+    proof: Proof = "located",
+    before: tuple[findings.Known, ...] = (),
+    evidence: Evidence = "located",
+    delta: dict[str, list[tuple[int, int]]] | None = None,
+    mended: dict[str, list[tuple[int, int]]] | None = None,
+) -> tuple[Finding, ...]:
+    """Judge claims that share one proof."""
+    seen = [findings.Seen(proof=proof)] * len(claims)
+    return findings.judge(claims, seen, known=before, round_=2, evidence=evidence, delta=delta, mended=mended)

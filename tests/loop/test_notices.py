@@ -1,0 +1,182 @@
+"""Notices: a person is told once of each event, with run, verdict, cost and the next command; none stops a run."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+
+from relay import notify
+from relay.host import files, repository
+from relay.record import ledger as ledgers
+from tests.loop.faults import sober, stopped, through
+from tests.world import World
+
+
+class Wanted:
+    """The person's own config.toml, and what the command that stands in it was given."""
+
+    def __init__(self, folder: Path) -> None:
+        self._log = folder / "notices.txt"
+        self.command = f'{{ echo "== $RELAY_EVENT $RELAY_RUN"; echo "$RELAY_NEXT"; cat; }} >> {self._log}'
+
+    def write(self, **table: object) -> None:
+        """Write it."""
+        path = files.config_home() / "relay" / "config.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(tomli_w.dumps({"notify": {"command": self.command, **table}}))
+
+    @property
+    def text(self) -> str:
+        """Everything that the command was given."""
+        return self._log.read_text() if self._log.exists() else ""
+
+    @property
+    def events(self) -> list[str]:
+        """The events, in their order."""
+        return [line.split()[1] for line in self.text.splitlines() if line.startswith("== ")]
+
+
+@pytest.fixture
+def wanted(tmp_path: Path) -> Wanted:
+    made = Wanted(tmp_path)
+    made.write()
+    return made
+
+
+def test_who_is_to_approve_and_who_waits_for_it_are_told_once_with_the_exact_next_command(
+    world: World, wanted: Wanted
+) -> None:
+    through(world.inside("run", world.spec()))
+    run = world.only_run()
+    assert wanted.events == ["approval"]
+    assert f"relay: Make add add - approval\n\nrun: {run}\nverdict: approve, 1/1 criteria\ncost: " in wanted.text
+    assert f"next: relay -C {world.root} approve {run}\n" in wanted.text
+    through(world.inside("resume", run))
+    assert wanted.events == ["approval"], "the same event is not told twice"
+    through(world.inside("approve", run))
+    through(world.inside("approve", run))
+    assert wanted.events == ["approval", "shipped"]
+
+
+def test_a_question_a_breach_and_a_failure_are_events_of_their_own(tmp_path: Path, wanted: Wanted) -> None:
+    world = World.simple(tmp_path / "asks", phases=["implement"])
+    world.script("asks", {"reply": {"status": "blocked", "question": "Why?"}}, phase="implement", vendor="north")
+    world.phases["implement"]["agent"] = "asks"
+    world.save(phases=["implement"])
+    stopped(world.inside("run", world.spec()), 4)
+    run = world.only_run()
+    stopped(world.inside("resume", run), 4)
+    assert f"relay -C {world.root} answer {run} TEXT" in wanted.text
+
+    world = World.simple(tmp_path / "breaks", phases=["implement"])
+    world.shell("implementer", "git config user.name Mallory", phase="implement", reply="exit")
+    world.save(phases=["implement"])
+    stopped(world.inside("run", world.spec()), 7)
+
+    world = World.simple(tmp_path / "sleeps", phases=["implement"])
+    world.shell("implementer", "sleep 600", phase="implement", reply="exit")
+    world.phases["implement"]["minutes"] = 0.01
+    world.save(phases=["implement"])
+    stopped(world.inside("run", world.spec()), 5)
+    assert wanted.events == ["needs-human", "breach", "failed"]
+
+
+def test_a_shipment_that_failed_is_told_with_its_reason(world: World, wanted: Wanted) -> None:
+    through(world.inside("run", world.spec()))
+    world.write({"calc.py": "# half a thought\n"})
+    stopped(world.inside("approve"), 4)
+    assert wanted.events == ["approval", "needs-human"]
+    assert "cannot go along" in wanted.text
+
+
+def test_only_the_events_that_are_wanted_are_told(world: World, wanted: Wanted) -> None:
+    wanted.write(events=["shipped"])
+    through(world.inside("run", world.spec()))
+    through(world.inside("approve"))
+    assert wanted.events == ["shipped"]
+
+
+@pytest.mark.parametrize(
+    ("command", "why"), [("echo the bell is broken; exit 3", "exited 3: the bell is broken"), ("nobody-rings", "127")]
+)
+def test_a_notice_that_cannot_be_sent_is_logged_and_stops_nothing(
+    world: World, wanted: Wanted, command: str, why: str
+) -> None:
+    wanted.write(command=command)
+    ran = world.inside("run", world.spec())
+    through(ran)
+    assert why in ran.err
+    log = (world.root / ".git" / "relay" / "notices" / "log").read_text()
+    assert f"{world.only_run()} approval: `notify.command`" in log
+    assert why in log
+    through(world.inside("approve"))
+
+
+def test_a_config_that_cannot_be_read_stops_no_run_that_has_begun(world: World, wanted: Wanted) -> None:
+    sober(world.inside("run", world.spec(), "--until", "review"))
+    wanted.write(events=["birthday"])
+    ran = world.inside("resume")
+    through(ran)
+    assert "birthday" in ran.err
+
+
+def test_whoever_else_has_news_tells_it_once_by_its_key(world: World, wanted: Wanted) -> None:
+    through(world.inside("run", world.spec()))
+    here = ledgers.at(repository.discover(world.root))
+    alert = notify.Notice(
+        event="alert", key="reaper.lost-lock", run="", title="a lock that nobody holds", next="relay reap"
+    )
+    assert [notify.send(here, alert) for _ in range(3)] == [True, False, False]
+    assert wanted.events.count("alert") == 1
+
+
+class Hook:
+    """A webhook on this machine."""
+
+    def __init__(self) -> None:
+        self.got: list[dict[str, Any]] = []
+        hook = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                hook.got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+
+
+@pytest.fixture
+def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hook]:
+    monkeypatch.setenv("NO_PROXY", "*")
+    made = Hook()
+    thread = threading.Thread(target=made.server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+    thread.join()
+
+
+def test_a_webhook_gets_the_words_and_an_address_that_nobody_understands_is_logged_without_its_secret(
+    world: World, wanted: Wanted, hook: Hook
+) -> None:
+    pytest.importorskip("apprise", reason="the extra `notify` is not installed")
+    wanted.write(urls=[f"json://127.0.0.1:{hook.port}/", "nothing-like-it://a-secret-word-here/"])
+    ran = world.relay("run", world.spec())
+    through(ran)
+    [got] = hook.got
+    assert got["title"] == "relay: Make add add - approval"
+    assert f"next: relay -C {world.root} approve {world.only_run()}" in got["message"]
+    assert "`nothing-like-it://...`" in ran.err
+    assert "a-secret-word-here" not in ran.err + (world.root / ".git" / "relay" / "notices" / "log").read_text()
+    assert wanted.events == ["approval"], "one that fails is no reason not to ring the others"
