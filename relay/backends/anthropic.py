@@ -6,28 +6,25 @@ takes: the system prompt, with the tools before it; the prompt; the end of what 
 the end of this request.
 """
 
-import json
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 
-from relay.backends import anthropic_faults, loop, prices, tools
+from relay.backends import anthropic_faults, loop, prices, sending, tools
 from relay.backends.anthropic_answer import Answer
 from relay.backends.base import Lane, Needs
 from relay.backends.openai_service import near
 from relay.backends.talk import Fault, Result, Tool, Turn
+from relay.backends.wire import DONE, Wire
 from relay.errors import Exit, RelayError
 from relay.host import clock
 from relay.terms import Agent, Ask, Taken
-
-if TYPE_CHECKING:
-    from anthropic import Anthropic
 
 by_hand = False
 HOME: Final = "https://api.anthropic.com"
@@ -36,12 +33,10 @@ MODEL: Final = "claude-opus-5-5"
 """The model of an agent that names none; only Anthropic itself has it."""
 MOST: Final = 32_000
 """Tokens of the longest answer where `max_output` says nothing: every current model gives as many."""
-CONNECT: Final = 20.0
-"""Seconds to a connection: more is no service that is there."""
 FEW: Final = 16
 """Tokens of the answer to a probe."""
 SILENT: Final = 60.0
-"""Seconds that a probe waits."""
+"""Seconds that a probe takes at most."""
 _MARK: Final = {"type": "ephemeral"}
 
 
@@ -66,12 +61,12 @@ def take(ask: Ask, lane: Lane, pause: Callable[[float], None] = clock.pause) -> 
         missing = "is not set" in error.message
         return Taken(ended_by="auth" if missing else "setup", problem=error.message, version=_version())
     model = agent.model or MODEL
-    with _client(agent, secrets) as client:
+    with _wire(agent, secrets) as wire:
         return loop.run(
             ask,
             lane,
-            Messages(client, agent, loop.system(ask), tools.offered(ask)),
-            price=lambda turn: prices.cost("anthropic", turn.model, turn, agent.price),
+            Messages(wire, agent, loop.system(ask), tools.offered(ask)),
+            price=lambda turn: prices.cost("anthropic", turn.model, turn, agent.price, asked=model),
             priced=prices.known("anthropic", agent, model),
             window=prices.window("anthropic", agent, model),
             secrets=secrets,
@@ -85,11 +80,12 @@ def probe(agent: Agent) -> str:
     secrets = _ready(agent)
     few: Agent = msgspec.structs.replace(agent, max_output=FEW, effort=None)
     began = clock.monotonic()
-    with _client(agent, secrets) as client:
-        talk = Messages(client, few, "", ())
+    with _wire(agent, secrets) as wire:
+        talk = Messages(wire, few, "", ())
         talk.say("Say ok.")
         try:
-            turn = talk.send(lambda _: None, SILENT)
+            with sending.bounded(talk, lambda: began + SILENT - clock.monotonic()):
+                turn = talk.send(lambda _: None, SILENT)
         except Fault as fault:
             hint = f"look at `[agents.{agent.name}]` in relay.toml; its key: {key(agent)}"
             raise RelayError(fault.problem, hint=hint, exit_code=Exit.AGENT) from None
@@ -140,19 +136,17 @@ def _host(agent: Agent) -> str:
     return urlsplit(agent.base_url or HOME).netloc.rpartition("@")[2]
 
 
-def _client(agent: Agent, secrets: dict[str, str]) -> "Anthropic":
-    """Return a client for `with`: it looks for no key and no address of its own, and asks nothing twice."""
-    from anthropic import Anthropic
+def _wire(agent: Agent, secrets: dict[str, str]) -> Wire:
+    import anthropic
 
-    value = next(iter(secrets.values()), "none")
-    return Anthropic(api_key=value, base_url=(agent.base_url or HOME).rstrip("/"), max_retries=0)
+    return Wire(anthropic, next(iter(secrets.values()), "none"), (agent.base_url or HOME).rstrip("/"))
 
 
 class Messages:
     """A conversation over `/v1/messages`."""
 
-    def __init__(self, client: "Anthropic", agent: Agent, system: str, offered: Sequence[Tool]) -> None:
-        self._client, self._host = client, _host(agent)
+    def __init__(self, wire: Wire, agent: Agent, system: str, offered: Sequence[Tool]) -> None:
+        self._wire, self._host = wire, _host(agent)
         self._messages: list[dict[str, Any]] = []
         self._results: dict[str, tuple[int, dict[str, Any]]] = {}
         self._marked: list[dict[str, Any]] = []
@@ -196,19 +190,47 @@ class Messages:
         """Send the conversation and return the answer, which is then part of it; raises `Fault`."""
         self._mark()
         answer = Answer()
-        with closing(self._events(seconds)) as events:
-            for event in events:
-                heard(answer.take(event))
-                if event["type"] == "error":
-                    raise anthropic_faults.told(event, self._host, None)
+        try:
+            self._read(answer, heard, seconds)
+        except Fault:
+            if not answer.whole:  # what comes after its end is of no account
+                raise
         if not answer.whole:
             raise Fault("overload", f"`{self._host}` hung up in the middle of an answer")
         if answer.stop == "model_context_window_exceeded":
             raise Fault("context", "the answer ran past the end of the model's window")
+        try:
+            content, turn = answer.content(), answer.turn(self._request["model"])
+        except (ValueError, RecursionError) as error:
+            raise self._odd(error) from None
         self._kept = len(self._messages) - 1
-        if content := answer.content():
+        if content:
             self._messages.append({"role": "assistant", "content": content})
-        return answer.turn()
+        return turn
+
+    def hang_up(self) -> None:
+        """Break off what `send` waits for, from another thread."""
+        self._wire.hang_up()
+
+    def _read(self, answer: Answer, heard: Callable[[str], None], seconds: float) -> None:
+        """Send, and put an answer together from each event, pings too."""
+        events = self._wire.events(
+            "/v1/messages", self._request, seconds, lambda error: anthropic_faults.of(error, self._host)
+        )
+        with closing(events):
+            for event in events:
+                if event is DONE:
+                    return
+                try:
+                    words = answer.take(event)
+                except ValueError as error:
+                    raise self._odd(error) from None
+                heard(words)
+                if event["type"] == "error":
+                    raise anthropic_faults.told(event, self._host, None)
+
+    def _odd(self, error: Exception) -> Fault:
+        return Fault("overload", f"`{self._host}` sent what is no answer: {error}")
 
     def _add(self, block: dict[str, Any]) -> None:
         if not self._messages or self._messages[-1]["role"] != "user":
@@ -225,27 +247,3 @@ class Messages:
         ]
         for block in self._marked:
             block["cache_control"] = _MARK
-
-    def _events(self, seconds: float) -> Generator[dict[str, Any]]:
-        """Send, and yield each event, pings too; whatever goes wrong with that is raised as a `Fault`."""
-        from anthropic import AnthropicError, Stream, Timeout
-
-        options: Any = {"timeout": Timeout(seconds, connect=min(seconds, CONNECT))}
-        # As bytes, since the SDK takes a copy of each part of a conversation, which takes longer with each turn.
-        body = msgspec.json.encode(self._request)
-        try:
-            stream = self._client.post(
-                "/v1/messages", content=body, cast_to=object, options=options, stream=True, stream_cls=Stream[object]
-            )
-        except AnthropicError as error:
-            raise anthropic_faults.of(error, self._host) from None
-        with stream:
-            events = Stream.raw_events(stream.response)  # the SDK's own iteration keeps the pings to itself
-            while True:
-                try:
-                    event = json.loads(next(events).data)
-                except StopIteration:
-                    return
-                except Exception as error:  # noqa: BLE001 - whatever carries the bytes raises, or half an event of JSON
-                    raise anthropic_faults.of(error, self._host) from None
-                yield event

@@ -6,12 +6,10 @@ status: https://docs.claude.com/en/api/errors, and the headers of https://docs.c
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Final
 
+from relay.backends import resets
 from relay.backends.talk import Fault, FaultKind
-from relay.host import clock
 
 _WORDS: Final[tuple[tuple[FaultKind, str], ...]] = (
     ("context", r"prompt is too long|exceeds? (?:the )?(?:model's )?(?:maximum )?context|request_too_large"),
@@ -67,11 +65,13 @@ def told(body: object, host: str, status: int | None, headers: Mapping[str, str]
     sort, words = str(said.get("type") or ""), " ".join(str(said.get("message") or "").split())
     kind = _kind(sort, words, status)
     after, until = _after(headers), None
-    if kind == "rate" and (end := headers.get("anthropic-ratelimit-unified-reset", "")).isdigit():
+    if kind == "rate" and (end := headers.get("anthropic-ratelimit-unified-reset", "")):
         if headers.get("anthropic-ratelimit-unified-status") == "rejected":
-            kind, until = "quota", clock.stamp(datetime.fromtimestamp(int(end), UTC))
+            kind, until = "quota", resets.stamp(end)
     elif kind == "quota" and (found := _REGAIN.search(words)):
-        until = clock.stamp(datetime.fromisoformat(f"{found[1]}T{found[2]}:00+00:00"))
+        until = resets.stamp(f"{found[1]}T{found[2]}:00+00:00")
+    if not words and status is not None and 300 <= status < 400:  # noqa: PLR2004
+        words = f"it sends one elsewhere, to `{headers.get('location', '')}`, and no conversation is sent there"
     named = " ".join(filter(None, ("" if status is None else str(status), sort)))
     problem = f"`{host}` answered {named or 'with an error'}: {words or 'it does not say why'}"
     return Fault(kind, problem, after=after if kind in {"rate", "overload"} else None, until=until)
@@ -92,18 +92,11 @@ def _kind(sort: str, words: str, status: int | None) -> FaultKind:
 
 def _after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds to wait as the headers say: how long, or when the limit that is used up begins anew."""
-    value = headers.get("retry-after", "")
-    if re.fullmatch(r"\d+(\.\d+)?", value):
-        return float(value)
-    try:
-        if value:
-            return max((parsedate_to_datetime(value) - clock.now()).total_seconds(), 0.0)
-        resets = [
-            (clock.parse(when) - clock.now()).total_seconds()
-            for name, when in headers.items()
-            if (found := _RESET.fullmatch(name.lower()))
-            and headers.get(f"anthropic-ratelimit-{found[1]}-remaining") == "0"
-        ]
-    except (ValueError, TypeError):
-        return None
-    return max([*resets, 0.0]) if resets else None
+    if value := headers.get("retry-after", ""):
+        return resets.wait(value) if re.fullmatch(r"[0-9.]+", value) else resets.left(value)
+    ends = [
+        resets.left(when)
+        for name, when in headers.items()
+        if (found := _RESET.fullmatch(name.lower())) and headers.get(f"anthropic-ratelimit-{found[1]}-remaining") == "0"
+    ]
+    return max((end for end in ends if end is not None), default=None)

@@ -18,9 +18,11 @@ from relay.backends.base import Lane, Needs
 from relay.errors import Exit, RelayError
 from relay.host import files, proc
 from relay.host.jail import cell as cells
-from relay.terms import Agent, Ask, ClaimedFinding, JudgeReply, Repro, Taken, WorkReply
+from relay.terms import Agent, Ask, ClaimedFinding, JudgeReply, Repro, Taken, Usage, WorkReply
 
 by_hand = False
+MECHANICAL: Final = "mechanical"
+"""The vendor of a program without a model: it uses no tokens and costs nothing."""
 LIMIT: Final = 4 << 20
 """The largest reply that is read, in bytes."""
 NOT_INSTALLED: Final = frozenset({126, 127})
@@ -62,7 +64,11 @@ def take(ask: Ask, lane: Lane) -> Taken:
         sink=lane.sink,
         spawned=lane.spawned,
     )
-    return msgspec.structs.replace(_taken(ask, ended), version=version, model=ask.agent.model)
+    taken = msgspec.structs.replace(_taken(ask, ended), version=version, model=ask.agent.model)
+    if ask.agent.vendor == MECHANICAL:
+        return taken
+    # Somebody's model is behind it: what it used and cost, nobody here knows.
+    return msgspec.structs.replace(taken, usage=Usage(complete=False), cost_microusd=None)
 
 
 def _taken(ask: Ask, ended: proc.Ended) -> Taken:

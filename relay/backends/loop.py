@@ -6,6 +6,8 @@ Tools run only after a whole turn has come, so a broken stream repeats nothing. 
 from collections.abc import Callable, Mapping
 from typing import Final, NoReturn
 
+import msgspec
+
 from relay.backends import tools
 from relay.backends.base import Lane
 from relay.backends.purse import Over, Price, Purse
@@ -14,7 +16,7 @@ from relay.backends.sending import Sender
 from relay.backends.stuck import Watch
 from relay.backends.talk import Call, Fault, Result, Talk, Turn
 from relay.host import clock
-from relay.terms import Ask, Taken, Told
+from relay.terms import Ask, Taken, Told, Usage
 
 TOLD: Final = 1 << 20
 """Characters of a result that go into the transcript."""
@@ -26,7 +28,7 @@ CALM: Final = 25
 _ALL: Final = """\
 You are an agent in a relay: one leg of a task, alone in a git worktree, with no person at hand. Relay started you, \
 gives you tools, and takes over what you leave. Your leg ends when you call `reply`; nothing that you say elsewhere \
-is read by anybody.
+is read by anybody. Call `reply` alone: it says what came of all that you did, so you must have seen it.
 
 - Look before you act: search and read what matters, in as few turns as it takes. Call several tools in one turn \
 where none needs the result of another.
@@ -66,6 +68,7 @@ _CLOSING: Final = {
         "seen."
     ),
 }
+_NOT_ALONE: Final = "Not taken: you have not seen what came of the other calls of this turn. Call `reply` alone."
 _ONLY_REPLY: Final = "Not run: the room for this session is used up. Only `reply` is left, and it is needed now."
 
 
@@ -99,7 +102,7 @@ def run(  # noqa: PLR0913 - what a backend knows of its vendor, by name
     except Over as over:
         end = over
     last = leg.last
-    return Taken(
+    taken = Taken(
         ended_by=end.ended_by,
         reply=end.reply,
         problem=end.problem,
@@ -111,6 +114,19 @@ def run(  # noqa: PLR0913 - what a backend knows of its vendor, by name
         cost_microusd=purse.cost,
         billing="api",
     )
+    return _sound(taken)
+
+
+def _sound(taken: Taken) -> Taken:
+    """Return how a leg ended as whoever reads it later will find it: what cannot be read is not sealed either."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(taken), type=Taken)
+    except (ValueError, OverflowError) as error:
+        problem = (
+            f"the leg ended by `{taken.ended_by}`, but what the service said of it cannot be written down: {error}"
+        )
+        usage = Usage(complete=False)
+        return Taken(ended_by="crash", problem=problem, version=taken.version, usage=usage, cost_microusd=None)
 
 
 class _Leg:
@@ -178,12 +194,16 @@ class _Leg:
         self._lane.told(Told(type="usage", turn=number, usage=self._purse.usage, cost_microusd=self._purse.cost))
 
     def _act(self, turn: Turn) -> None:
-        """Do what a turn calls for, one call after the other, and answer all of it."""
+        """Do what a turn calls for, one call after the other, and answer all of it.
+
+        A reply comes last, and is taken only where no other call is done whose result the agent has not seen.
+        """
         results = []
-        for call in turn.calls:
+        alone = len(turn.calls) == 1 or self._closing is not None
+        for call in sorted(turn.calls, key=lambda call: call.tool == "reply"):
             number = self._purse.usage.turns
             self._lane.told(Told(type="call", turn=number, text=call.arguments, tool=call.tool, id=call.id))
-            done = self._do(call)
+            done = self._do(call) if alone or call.tool != "reply" else tools.failed(_NOT_ALONE, "not alone")
             self._lane.told(
                 Told(type="result", turn=number, text=done.whole[:TOLD], tool=call.tool, id=call.id, ok=done.ok)
             )

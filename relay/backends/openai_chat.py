@@ -2,25 +2,24 @@
 
 They take the format lightly, so this reads it lightly: a call may come whole or in pieces, without a number, all with
 the number 0, without a name of its own or with one that was used before; its arguments may be an object, or no JSON;
-nobody may have counted tokens; the reason to stop may be any word.
+nobody may have counted tokens; the reason to stop may be any word. But there must be one, or `[DONE]`: some servers end
+a stream by hanging up, and without either nobody can tell an answer from half of one.
 """
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
-from relay.backends import openai_faults, openai_service
+import msgspec
+
+from relay.backends import openai_faults, openai_service, said
+from relay.backends.openai_chunks import Answer, Part, add, is_object
 from relay.backends.openai_service import Service
 from relay.backends.talk import Call, Fault, Result, Tool, Turn
+from relay.backends.wire import DONE, Wire
 from relay.terms import Agent, Usage
 
-if TYPE_CHECKING:
-    from openai import OpenAI
-
-_THOUGHTS: Final = ("reasoning_content", "reasoning")
-"""What servers call a thought: llama.cpp and DeepSeek the first, Ollama, vLLM and OpenRouter the second."""
 _STOPS: Final[dict[str, Literal["cut", "refusal"]]] = {
     "length": "cut",
     "max_tokens": "cut",
@@ -33,46 +32,22 @@ _TOKEN: Final = 4
 """Letters of a token, roughly: for what a conversation takes up where nobody counts, or counts not all of it."""
 
 
-@dataclass
-class _Part:
-    """A call as it comes in."""
-
-    number: int | None
-    id: str = ""
-    tool: str = ""
-    arguments: str = ""
-
-    @property
-    def whole(self) -> bool:
-        return _is_object(self.arguments)
-
-
-@dataclass
-class _Answer:
-    """An answer as it comes in."""
-
-    text: str = ""
-    refusal: str = ""
-    thought: str = ""
-    thought_name: str = ""
-    parts: list[_Part] = field(default_factory=list)
-    stop: str | None = None
-    usage: Any = None
-    model: str = ""
-    id: str = ""
-
-
 class Chat:
     """A conversation over `/chat/completions`."""
 
     def __init__(
-        self, client: "OpenAI", service: Service, agent: Agent, system: str, offered: Sequence[Tool], cached: str
+        self, wire: Wire, service: Service, agent: Agent, system: str, offered: Sequence[Tool], cached: str
     ) -> None:
-        self._client, self._service = client, service
+        self._wire, self._service = wire, service
         self._messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
         self._results: dict[str, dict[str, Any]] = {}
         self._ids: set[str] = set()
-        self._request: dict[str, Any] = {"model": service.model, "stream_options": {"include_usage": True}}
+        self._request: dict[str, Any] = {
+            "model": service.model,
+            "messages": self._messages,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
         if offered:
             self._request["tools"] = [_offer(tool, own=service.own) for tool in offered]
         self._offered = len(json.dumps(self._request.get("tools")))
@@ -100,27 +75,32 @@ class Chat:
 
     def send(self, heard: Callable[[str], None], seconds: float) -> Turn:
         """Send the conversation and return the answer, which is then part of it; raises `Fault`."""
-        answer = _Answer()
-        with closing(openai_faults.events(lambda: self._create(seconds), self._service)) as events:
+        answer = Answer()
+        events = openai_faults.events(self._wire, "/chat/completions", self._request, seconds, self._service)
+        with closing(events):
             for event in events:
-                heard(_add(answer, event))
-        if answer.stop is None and answer.usage is None and not _whole(answer.parts):
+                if event is DONE:
+                    answer.done = True
+                    break
+                try:
+                    words = add(answer, event)
+                except (ValueError, RecursionError) as error:
+                    raise openai_faults.odd(error, self._service) from None
+                heard(words)
+        if not (answer.stop or answer.done):
             raise Fault("overload", f"`{self._service.host}` hung up in the middle of an answer")
-        cut = _STOPS.get((answer.stop or "").lower()) == "cut"
+        answer.clean()
+        cut = _STOPS.get(answer.stop.lower()) == "cut"
         calls = tuple(self._named(part) for part in answer.parts if not cut or part.whole)
         least = 0 if self._service.own else self._size()
         self._messages += _message(answer, calls)
         return _turn(answer, calls, self._service.model, least)
 
-    def _create(self, seconds: float) -> Any:  # noqa: ANN401 - the SDK's stream of any of its chunks
-        # The conversation goes past the SDK's look at each of its parts, which takes longer with each turn.
-        create: Any = self._client.chat.completions.create
-        timeout = openai_service.patience(seconds)
-        return create(
-            **self._request, messages=[], extra_body={"messages": self._messages}, stream=True, timeout=timeout
-        )
+    def hang_up(self) -> None:
+        """Break off what `send` waits for, from another thread."""
+        self._wire.hang_up()
 
-    def _named(self, part: _Part) -> Call:
+    def _named(self, part: Part) -> Call:
         """Return a call under a name that no other one has: results are told apart by it."""
         name = stem = part.id or "call"
         number = len(self._ids)
@@ -148,52 +128,7 @@ def _offer(tool: Tool, *, own: bool) -> dict[str, Any]:
     return {"type": "function", "function": described}
 
 
-def _add(answer: _Answer, chunk: Any) -> str:  # noqa: ANN401 - of the SDK, whose fields may be missing all the same
-    """Add a chunk to an answer, and return what of it is text."""
-    answer.model, answer.id = answer.model or chunk.model or "", answer.id or chunk.id or ""
-    answer.usage = chunk.usage or answer.usage
-    text = ""
-    for choice in chunk.choices or ():
-        answer.stop = choice.finish_reason or answer.stop
-        delta = choice.delta
-        if delta is None:
-            continue
-        text += delta.content or ""
-        answer.refusal += delta.refusal or ""
-        more = delta.model_extra or {}
-        name = next((name for name in _THOUGHTS if more.get(name)), "")
-        if name:
-            answer.thought_name, answer.thought = name, answer.thought + str(more[name])
-        for piece in delta.tool_calls or ():
-            _call(answer.parts, piece)
-    answer.text += text
-    return text
-
-
-def _call(parts: list[_Part], piece: Any) -> None:  # noqa: ANN401 - as above
-    """Add a piece of a call to the call that it belongs to, which may be a new one."""
-    function = piece.function
-    tool = (function.name or "") if function else ""
-    given: Any = function.arguments if function else None
-    arguments = given if isinstance(given, str) else "" if given is None else json.dumps(given)
-    same = next((part for part in reversed(parts) if piece.index is None or part.number == piece.index), None)
-    # Numbers alone do not tell: Ollama numbered all calls of an answer 0 for a while, and before that not at all.
-    other = same is not None and (
-        bool(piece.id and same.id and piece.id != same.id) or bool(tool and not (piece.id and same.id) and same.whole)
-    )
-    if same is None or other:
-        parts.append(_Part(number=piece.index, id=piece.id or "", tool=tool, arguments=arguments))
-        return
-    same.id, same.tool = same.id or piece.id or "", same.tool or tool
-    same.arguments += arguments
-
-
-def _whole(parts: list[_Part]) -> bool:
-    """Tell whether calls came whole, so that they were meant where no reason to stop came after them."""
-    return bool(parts) and all(part.whole for part in parts)
-
-
-def _message(answer: _Answer, calls: tuple[Call, ...]) -> Iterator[dict[str, Any]]:
+def _message(answer: Answer, calls: tuple[Call, ...]) -> Iterator[dict[str, Any]]:
     """Yield the answer as it goes out again.
 
     Arguments that are no object are wrapped into one: servers parse those of old calls, and refuse all that follows. A
@@ -212,18 +147,11 @@ def _message(answer: _Answer, calls: tuple[Call, ...]) -> Iterator[dict[str, Any
 
 
 def _object(arguments: str) -> str:
-    return arguments if _is_object(arguments) else json.dumps({"arguments": arguments})
+    return arguments if is_object(arguments) else json.dumps({"arguments": arguments})
 
 
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _turn(answer: _Answer, calls: tuple[Call, ...], model: str, least: int) -> Turn:
-    stop = _STOPS.get((answer.stop or "").lower())
+def _turn(answer: Answer, calls: tuple[Call, ...], model: str, least: int) -> Turn:
+    stop = _STOPS.get(answer.stop.lower())
     text = answer.text or answer.refusal
     usage, written = _usage(answer.usage)
     return Turn(
@@ -239,16 +167,15 @@ def _turn(answer: _Answer, calls: tuple[Call, ...], model: str, least: int) -> T
     )
 
 
-def _usage(usage: Any) -> tuple[Usage, int]:  # noqa: ANN401 - as above
+def _usage(usage: object) -> tuple[Usage, int]:
     """Return the figures of one answer, and what of its input was written to a cache."""
-    if usage is None or not usage.prompt_tokens:
-        return Usage(turns=1, complete=False), 0
-    read, made = usage.prompt_tokens_details, usage.completion_tokens_details
+    counts = said.Counts(usage)
     figures = Usage(
-        input=usage.prompt_tokens,
-        cached=(read.cached_tokens or 0) if read else 0,
-        output=usage.completion_tokens or 0,
-        reasoning=(made.reasoning_tokens or 0) if made else 0,
+        input=counts("prompt_tokens"),
+        cached=counts("prompt_tokens_details", "cached_tokens"),
+        output=counts("completion_tokens"),
+        reasoning=counts("completion_tokens_details", "reasoning_tokens"),
         turns=1,
     )
-    return figures, (read.cache_write_tokens or 0) if read else 0
+    written = counts("prompt_tokens_details", "cache_write_tokens")
+    return msgspec.structs.replace(figures, complete=bool(figures.input) and not counts.odd), written

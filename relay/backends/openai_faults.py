@@ -5,19 +5,20 @@ the status: https://platform.openai.com/docs/guides/error-codes; llama.cpp and v
 """
 
 import re
-from collections.abc import Callable, Generator, Mapping
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from collections.abc import Generator, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
+from relay.backends import resets
 from relay.backends.openai_service import Service
 from relay.backends.talk import Fault, FaultKind
-from relay.host import clock
+from relay.backends.wire import DONE, Wire
 
 if TYPE_CHECKING:
-    from openai import APIError, Stream
+    from openai import APIError
 
 _LENGTH: Final = 600
+_SHORT: Final = 60
 _CODES: Final[dict[str, FaultKind]] = {
     "context_length_exceeded": "context",
     "exceed_context_size_error": "context",  # llama.cpp
@@ -71,37 +72,35 @@ _AGAIN: Final = r"(?i)(?:try again|retry|resets?|wait) (?:in|after|for) ((?:[\d.
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
-def events(create: "Callable[[], Stream[Any]]", service: Service) -> Generator[Any]:
-    """Send a request and yield the events of its answer; what goes wrong with either is raised as a `Fault`.
+def events(wire: Wire, path: str, request: Mapping[str, Any], seconds: float, service: Service) -> Generator[Any]:
+    """Send a request and yield the events of its answer, an object each, and `DONE`.
 
-    The connection is given back, or closed, however it ends.
+    What goes wrong with either is raised as a `Fault`, and so is an error in place of an event.
     """
-    from openai import OpenAIError
-
-    try:
-        stream = create()
-    except OpenAIError as error:
-        raise of(error, service) from None
-    with stream:
-        while True:
-            try:
-                event = next(stream)
-            except StopIteration:
-                return
-            except (OpenAIError, ValueError) as error:  # the SDK lets through what json says of half an event
-                raise of(error, service) from None
+    with closing(wire.events(path, request, seconds, lambda error: of(error, service))) as found:
+        for event in found:
+            if event is not DONE:
+                if not isinstance(event, dict):
+                    raise odd(f"an event that is no object, `{str(event)[:_SHORT]}`", service)
+                if event.get("error"):
+                    raise told(event["error"], service, None)
             yield event
+
+
+def odd(what: object, service: Service) -> Fault:
+    """Return the fault that whole JSON is which is no event of the protocol."""
+    return Fault("overload", f"`{service.host}` sent what is no answer: {what}")
 
 
 def of(error: Exception, service: Service) -> Fault:
     """Return the fault that an exception of the SDK is; none of its traceback, which has the request's headers, stays.
 
-    What is no exception of the SDK's came of an event that was no whole JSON.
+    What is no exception of the SDK's came of what carries the bytes, or of an event that was no whole JSON.
     """
     from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 
     host = service.host
-    if isinstance(error, APITimeoutError):
+    if isinstance(error, APITimeoutError) or "Timeout" in type(error).__name__:
         return Fault("overload", f"`{host}` said nothing for too long")
     if isinstance(error, APIConnectionError):
         return Fault("overload", f"`{host}` cannot be reached, or hung up: {_cause(error)}")
@@ -109,7 +108,9 @@ def of(error: Exception, service: Service) -> Fault:
         return told(error.body, service, error.status_code, error.response.headers, _text(error))
     if isinstance(error, APIError):
         return told(error.body, service, None, {}, error.message)
-    return Fault("overload", f"`{host}` broke off in the middle of an event")
+    if isinstance(error, ValueError | RecursionError):
+        return Fault("overload", f"`{host}` broke off in the middle of an event")
+    return Fault("overload", f"`{host}` broke off: {_cause(error)}")
 
 
 def told(body: object, service: Service, status: int | None, headers: Mapping[str, str] = {}, text: str = "") -> Fault:
@@ -121,7 +122,9 @@ def told(body: object, service: Service, status: int | None, headers: Mapping[st
     after = _after(headers, words)
     until = _until(said, headers) if kind in {"rate", "quota"} else None
     if kind == "quota" and until is None and after:
-        until = clock.stamp(clock.now() + timedelta(seconds=after))
+        until = resets.after(after)
+    if status is not None and 300 <= status < 400:  # noqa: PLR2004
+        words = f"it sends one elsewhere, to `{headers.get('location', '')}`, and no conversation is sent there"
     problem = _problem(kind, code or sort, words, status, service)
     return Fault(kind, problem, after=after if kind in {"rate", "overload"} else None, until=until)
 
@@ -166,15 +169,13 @@ def _after(headers: Mapping[str, str], words: str) -> float | None:
     """Return the seconds to wait, as the headers say them, or else the words."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "")
-        if re.fullmatch(r"\d+(\.\d+)?", value):
-            return float(value) * unit
-        if value:
-            try:
-                return max((parsedate_to_datetime(value) - clock.now()).total_seconds(), 0.0)
-            except (ValueError, TypeError):
-                continue
-    found = re.search(_AGAIN, words)
-    return seconds(found[1]) if found else None
+        number = re.fullmatch(r"[0-9]+(\.[0-9]+)?", value)
+        found = resets.wait(float(value) * unit) if number else resets.left(value) if value else None
+        if found is not None:
+            return found
+    again = re.search(_AGAIN, words)
+    said = seconds(again[1]) if again else None
+    return None if said is None else resets.wait(said)
 
 
 def seconds(text: str) -> float | None:
@@ -188,13 +189,4 @@ def _until(said: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
     at, within, reset = said.get("resets_at"), said.get("resets_in_seconds"), headers.get("x-ratelimit-reset", "")
     if at is None and re.fullmatch(r"\d{10}(\d{3})?", reset):
         at = int(reset[:10])  # OpenRouter: a moment, in milliseconds
-    try:
-        if isinstance(at, int | float):
-            return clock.stamp(datetime.fromtimestamp(at, UTC))
-        if isinstance(at, str):
-            return clock.stamp(clock.parse(at))
-        if isinstance(within, int | float):
-            return clock.stamp(clock.now() + timedelta(seconds=within))
-    except (ValueError, OverflowError, OSError):
-        return None
-    return None
+    return resets.stamp(at) or resets.after(within)

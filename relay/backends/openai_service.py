@@ -6,14 +6,12 @@
 import ipaddress
 import os
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
+from relay.backends.wire import Wire
 from relay.errors import Exit, RelayError
 from relay.terms import Agent, Struct
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 HOME: Final = "https://api.openai.com/v1"
 KEY: Final = "OPENAI_API_KEY"
@@ -29,8 +27,6 @@ _STRICT: Final = frozenset(
     }
 )
 """The words that a schema may have in strict mode."""
-CONNECT: Final = 20.0
-"""Seconds to a connection: more is no service that is there."""
 
 
 class Service(Struct, frozen=True, kw_only=True):
@@ -114,18 +110,11 @@ def version() -> str:
     return f"openai {metadata.version('openai')}"
 
 
-def client(service: Service) -> "OpenAI":
-    """Return a client for `with`; nothing is asked twice by it, and how long it waits is said with each request."""
-    from openai import OpenAI
+def wire(service: Service) -> Wire:
+    """Return what a service is reached by, for `with`."""
+    import openai
 
-    return OpenAI(api_key=service.key(), base_url=service.url, max_retries=0)
-
-
-def patience(seconds: float) -> Any:  # noqa: ANN401 - a type of the SDK's, which is not imported here
-    """Return a timeout for a request that may be silent for `seconds`."""
-    from openai import Timeout
-
-    return Timeout(seconds, connect=min(seconds, CONNECT))
+    return Wire(openai, service.key(), service.url)
 
 
 def fits_strictly(schema: object) -> bool:

@@ -14,22 +14,27 @@ WINDOW: Final = 128_000
 """Tokens of the window of a model that nobody knows; `window` of the agent in relay.toml says better."""
 
 
-def cost(provider: str, model: str, turn: Turn, own: tuple[float, float] | None = None) -> int | None:
+def cost(
+    provider: str, model: str, turn: Turn, own: tuple[float, float] | None = None, *, asked: str = ""
+) -> int | None:
     """Return what a turn cost in millionths of a dollar, by the model that took it; None where no price is known.
 
-    `own` is what the agent's line says: dollars for a million tokens in and out, whatever a cache had.
+    `own` is what the agent's line says: dollars for a million tokens in and out, whatever a cache had. `asked` is the
+    model that was asked, whose price counts where a gateway reports one by a name that nobody knows.
     """
     if own is not None:
         return round(turn.usage.input * own[0] + turn.usage.output * own[1])
     import genai_prices  # 0.2 s
 
-    usage = genai_prices.Usage(
-        input_tokens=turn.usage.input,
-        cache_read_tokens=turn.usage.cached,
-        cache_write_tokens=turn.written,
-        output_tokens=turn.usage.output,
-    )
+    if asked and _model(provider, model) is None:
+        model = asked
     try:
+        usage = genai_prices.Usage(
+            input_tokens=turn.usage.input,
+            cache_read_tokens=turn.usage.cached,
+            cache_write_tokens=turn.written,
+            output_tokens=turn.usage.output,
+        )
         price = genai_prices.calc_price(usage, model, provider_id=provider)
     except (LookupError, ValueError):
         return None

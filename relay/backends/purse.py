@@ -34,13 +34,13 @@ class Purse:
         self.usage = Usage()
         self.cost: int | None = 0 if priced else None
         self._price = price
-        self._deadline = clock.monotonic() + limits.seconds
+        self.deadline = clock.monotonic() + limits.seconds
         self._edited = False
         self._read: set[str] = set()
 
     def left(self) -> float:
         """Return the seconds that are left; none left ends the leg."""
-        left = self._deadline - clock.monotonic()
+        left = self.deadline - clock.monotonic()
         if left <= 0:
             raise Over("timeout", f"did not end within {self.limits.seconds:g} s")
         return left

@@ -1,10 +1,12 @@
 """A turn, asked for until it comes: which faults are waited out, for how long, and which end the leg."""
 
 import random
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
+from relay.backends import resets
 from relay.backends.purse import Over, Purse
 from relay.backends.talk import Fault, Talk, Turn
 from relay.host import clock
@@ -23,8 +25,35 @@ SLOWEST: Final = 60.0
 """Seconds of the longest wait between two tries."""
 SHOWN: Final = 500
 """Characters of a service's own message that are shown."""
+AGAIN: Final = 0.05
+"""Seconds after which a connection is broken off again: it may have been in the making."""
+LOOK: Final = 3600.0
+"""Seconds after which the time is looked at anew, at the latest."""
 ENDS: Final[dict[str, EndedBy]] = {"auth": "auth", "quota": "quota", "refusal": "refusal", "bug": "setup"}
 """Faults that no wait mends, and how they end the leg."""
+
+
+@contextmanager
+def bounded(talk: Talk, left: Callable[[], float]) -> Iterator[None]:
+    """Break off what `talk` waits for once no seconds are `left`.
+
+    No timeout of a read does that: a service that sends a byte now and then, of a comment, a header, half an event,
+    holds one for ever. Somebody else has to look at the clock: a thread, which ends with the block.
+    """
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(min(max(left(), AGAIN), LOOK)):
+            if left() <= 0:
+                talk.hang_up()
+
+    thread = threading.Thread(target=watch, daemon=True, name="deadline")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 class Sender:
@@ -51,12 +80,19 @@ class Sender:
             silence = min(self._purse.left(), SILENCE, limits.idle or SILENCE)
             self._heard_at, self._heard_any = clock.monotonic(), False
             try:
-                return self._talk.send(self._hear, silence)
+                with bounded(self._talk, self._left):
+                    return self._talk.send(self._hear, silence)
             except Fault as fault:
                 if self._heard_any:
                     self._purse.missed()
                 self._bear(fault, tries, silence)
         raise AssertionError  # `_bear` ends the leg before
+
+    def _left(self) -> float:
+        """Return the seconds that the service has: until the leg ends, or nothing whole came for too long."""
+        idle, now = self._purse.limits.idle, clock.monotonic()
+        left = self._purse.deadline - now
+        return left if idle is None else min(left, self._heard_at + idle - now)
 
     def _hear(self, piece: str) -> None:
         """Note that something came, and end a stream that runs past the end of the leg."""
@@ -82,8 +118,7 @@ class Sender:
         wait = min(2.0 ** (tries - 1), SLOWEST) if fault.after is None else fault.after
         given_up = tries >= TRIES or self._faults >= TRIES_OF_LEG
         if fault.kind == "rate" and (given_up or wait > min(LONG, left)):
-            until = fault.until or clock.stamp(clock.now() + timedelta(seconds=max(wait, 1)))
-            raise Over("quota", problem, until=until)
+            raise Over("quota", problem, until=fault.until or resets.after(max(wait, 1)))
         if given_up or wait > LONG:
             raise Over("overload", f"gave up after {self._faults} faults, {tries} in a row: {problem}")
         wait += random.uniform(0, max(wait, 0.1) / 4)  # noqa: S311 - so that not everybody comes back at once
@@ -94,5 +129,5 @@ class Sender:
 
     def shown(self, problem: str) -> str:
         """Return a service's message as one short line without secrets."""
-        line = " ".join(self._redactor.text(problem).split())
+        line = " ".join(self._redactor.text(problem).split()).encode(errors="replace").decode()
         return line if len(line) <= SHOWN else f"{line[:SHOWN]}..."

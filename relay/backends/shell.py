@@ -19,6 +19,10 @@ KEPT: Final = 1 << 20
 """Bytes of it that go into the transcript."""
 MOST: Final = 64 << 20
 """Bytes that a command may say before it is ended."""
+LONG: Final = 100 << 10
+"""Bytes of a command or a pattern that is given as an argument: the system takes 128 KiB in one."""
+_ALOUD: Final = 'relay_command=$(cat); exec </dev/null; eval "$relay_command"'
+"""Runs a command that comes on standard input, which is empty for it, as it is for every other."""
 FOUND: Final = 400
 """Characters of a line that a search shows."""
 
@@ -41,7 +45,11 @@ class Shell:
                 with suppress(OSError):  # a full disk is the command's trouble, not the leg's
                     whole.write(piece)
 
-            ended = self._run([self._bash, "-c", command], seconds, keep)
+            given = command.encode()
+            if len(given) <= LONG:
+                ended = self._run([self._bash, "-c", command], seconds, keep)
+            else:
+                ended = self._run([self._bash, "-c", _ALOUD], seconds, keep, given)
             text = ended.text
             if len(text) <= SHOWN:
                 return ended, text
@@ -73,13 +81,16 @@ class Shell:
         lines = [line if len(line) <= FOUND else f"{line[:FOUND]}..." for line in ended.text.splitlines()]
         return ended.ended == "exit" and ended.code in {0, 1}, "\n".join(lines)
 
-    def _run(self, argv: Sequence[str], seconds: float, sink: Callable[[bytes], None] | None = None) -> proc.Ended:
+    def _run(
+        self, argv: Sequence[str], seconds: float, sink: Callable[[bytes], None] | None = None, stdin: bytes = b""
+    ) -> proc.Ended:
         return cells.run(
             self._lane.cell,
             argv,
             folder=self._folder,
             env=self._env,
             limits=Limits(seconds=seconds, keep=KEPT, output=MOST),
+            stdin=stdin,
             sink=sink,
             spawned=self._lane.spawned,
         )

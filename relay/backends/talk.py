@@ -74,6 +74,9 @@ class Talk(Protocol):
         """Send the conversation and return the answer, which is then part of it; raises `Fault`.
 
         `heard` is told each piece of text as it comes, and `""` for whatever else comes: what it raises ends the
-        stream and passes through. After `seconds` of silence the fault is `overload`. Nothing stays of an answer that
-        broke off.
+        stream and passes through. After `seconds` without a byte the fault is `overload`. Nothing stays of an answer
+        that broke off.
         """
+
+    def hang_up(self) -> None:
+        """Break off, from another thread, what `send` waits for, which is a fault there; nothing where it does not."""

@@ -12,7 +12,7 @@ import msgspec
 from relay.backends import tree
 from relay.backends.base import Lane
 from relay.backends.purse import Over, Purse
-from relay.backends.shell import SHOWN, Shell
+from relay.backends.shell import LONG, SHOWN, Shell
 from relay.backends.talk import Call, Tool
 from relay.errors import RelayError
 from relay.terms import Ask, Struct
@@ -130,6 +130,8 @@ class Hands:
             return failed(f"This is no text that can be written as UTF-8: {error}.", "text")
 
     def _bash(self, asked: Bash, purse: Purse) -> Done:
+        if "\0" in asked.command:
+            return failed("No command can have a NUL in it.", "NUL")
         try:
             ended, text = self._shell.run(asked.command, min(asked.timeout, purse.left()))
         except RelayError as error:  # the jail, or the folder: no command will run
@@ -145,6 +147,8 @@ class Hands:
         return Done(text="\n".join(said), whole=whole, ok=ended.ended == "exit" and ended.code == 0, wrong=wrong)
 
     def _search(self, asked: Search, purse: Purse) -> Done:
+        if "\0" in asked.pattern or len(asked.pattern.encode()) > LONG:
+            return failed(f"No pattern can have a NUL in it, or be longer than {LONG} bytes.", "pattern")
         where = tree.inside(self._root, asked.path) or "."
         try:
             ran, text = self._shell.search(asked.pattern, where, min(SECONDS, purse.left()))
@@ -177,6 +181,8 @@ class Hands:
         if old not in text and "\r\n" in text:  # a model writes `\n`, and the file's own line ends stay
             old, new = (part.replace("\r\n", "\n").replace("\n", "\r\n") for part in (old, new))
         times = text.count(old)
+        if times == 1 and text.find(old, text.index(old) + 1) >= 0:
+            times = 2  # two places that overlap
         if times != 1:
             how = "`old` does not stand there: read the place again" if times == 0 else "make `old` longer"
             return failed(f"`old` stands {times} times in `{asked.path}`, not once. {how.capitalize()}.", "no match")

@@ -18,6 +18,10 @@ LIMIT: Final = 16 << 20
 """Bytes of the largest file that is read or edited."""
 ENTRIES: Final = 500
 """Entries of a folder that are listed."""
+SHOWN: Final = 200
+"""Characters of a longer one that are shown."""
+LONGEST: Final = 4096
+"""Characters of the longest path; the system takes as many bytes."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -29,6 +33,8 @@ def inside(root: Path, name: str) -> str:
     `""` is the root itself. A name may be relative or absolute; links in it are followed here and never again.
     """
     base = os.path.realpath(root)
+    if len(name) > LONGEST:
+        raise RelayError(f"`{name[:SHOWN]}...` is no path: it is longer than {LONGEST} characters")
     try:
         found = os.path.realpath(os.path.join(base, name))  # noqa: PTH118 - a Path would lose `..` after a link
     except (OSError, ValueError) as error:
@@ -45,8 +51,11 @@ def inside(root: Path, name: str) -> str:
 
 def read(root: Path, name: str) -> bytes:
     """Return the content of a file; what is no plain file of a sane size is a `RelayError`."""
+    base = os.path.realpath(root)
     try:
-        return files.read_below(Path(os.path.realpath(root)), inside(root, name), LIMIT)
+        return files.read_below(Path(base), inside(root, name), LIMIT)
+    except RelayError as error:  # where the worktree is, is no business of the agent's
+        raise RelayError(error.message.replace(f"`{base}/", "`")) from None
     except FileNotFoundError:
         raise RelayError(f"there is no `{name}`") from None
     except OSError as error:

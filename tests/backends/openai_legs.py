@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from relay.backends import openai, openai_chat, openai_service
+from relay.backends import openai, openai_chat, openai_responses, openai_service
 from relay.backends.talk import Talk, Tool
 from relay.record import reply
 from relay.terms import Agent, Ask, Kind, Limits, Taken, Told
@@ -84,6 +84,6 @@ def talking(service: Service | None, offered: Sequence[Tool] = (), **line: Any) 
     """Return a conversation with a service, outside of any leg."""
     who = agent(service, **line)
     at = openai_service.of(who)
-    kind = openai_chat.Chat if who.api == "chat" else openai.Responses
-    with openai_service.client(at) as client:
-        yield kind(client, at, who, "Be brief.", offered, "cache")
+    kind = openai_chat.Chat if who.api == "chat" else openai_responses.Responses
+    with openai_service.wire(at) as wire:
+        yield kind(wire, at, who, "Be brief.", offered, "cache")

@@ -45,9 +45,28 @@ def test_calls_of_one_turn_are_done_in_order_and_answered_together(leg: Leg) -> 
     assert [block["type"] for block in leg.bodies[1]["messages"][-1]["content"]] == ["tool_result"] * 4
 
 
-def test_nothing_after_a_reply_is_done(leg: Leg) -> None:
-    leg.play({"": [Turn(do.reply(DONE), do.write("late.txt", "x"))]})
+@pytest.mark.parametrize("first", [True, False])
+def test_a_reply_beside_other_calls_is_not_taken_and_those_are_done(leg: Leg, *, first: bool) -> None:
+    run, early = do.run("echo seen >> log.txt; exit 3"), do.reply(DONE)
+    taken = leg.play({"": [Turn(early, run) if first else Turn(run, early), *[Turn(run, early)] * 2, do.reply(DONE)]})
+    assert (taken.ended_by, taken.usage.turns) == ("reply", 4)
+    assert (leg.root / "leg/log.txt").read_text() == "seen\n" * 3
+    assert leg.said().count("Not taken: you have not seen what came of the other calls of this turn.") == 3
+    assert [told.tool for told in leg.told if told.type == "result"] == ["bash", "reply"] * 3 + ["reply"]
+    assert "Call `reply` alone" in leg.bodies[0]["system"][0]["text"]
+
+
+def test_one_reply_beside_another_is_not_taken(leg: Leg) -> None:
+    taken = leg.play({"": [Turn(do.reply(DONE), do.reply({"status": "blocked", "question": "Why?"})), do.reply(DONE)]})
+    assert (taken.ended_by, taken.usage.turns) == ("reply", 2)
+
+
+def test_a_reply_that_the_used_up_room_demands_is_taken_beside_calls_that_are_not_run(leg: Leg) -> None:
+    full = do.run("true").but(usage=Usage(input=900_000))
+    taken = leg.play({"": [full, Turn(do.reply(DONE), do.write("late.txt", "x"))]})
+    assert taken.ended_by == "handover"
     assert not (leg.root / "leg/late.txt").exists()
+    assert leg.texts("result")[1].startswith("Not run: the room for this session is used up.")
 
 
 def test_a_reply_that_does_not_fit_gets_what_is_wrong_with_it(leg: Leg) -> None:
@@ -179,6 +198,12 @@ def test_a_bound_on_money_and_a_model_without_a_price_do_not_go_together(leg: Le
     taken = leg.play({"": [do.reply(DONE)]}, microusd=8000, model="of-my-own-making")
     assert (taken.ended_by, taken.cost_microusd, leg.bodies) == ("budget", None, [])
     assert "price of this model is not known" in (taken.problem or "")
+
+
+def test_a_gateway_that_names_another_model_costs_what_the_one_that_was_asked_does(leg: Leg) -> None:
+    used = Usage(input=1000, cached=0, written=0, output=100)
+    taken = leg.play({"": [do.reply(DONE).but(usage=used, model="gateway/opus")]}, microusd=1_000_000)
+    assert (taken.ended_by, taken.model, taken.cost_microusd) == ("reply", "gateway/opus", 6000)
 
 
 def test_an_unknown_price_is_unknown_and_not_zero(leg: Leg) -> None:

@@ -251,6 +251,8 @@ def test_half_a_call_at_the_end_of_a_cut_off_answer_is_no_call() -> None:
     ("chunks", "kind"),
     [
         ([chunk({"content": "I beg"})], "overload"),
+        ([chunk(piece("bash", LS))], "overload"),
+        ([chunk({"content": "I beg"}, usage={"prompt_tokens": 7, "completion_tokens": 2})], "overload"),
         ([chunk(piece("bash", '{"comm'))], "overload"),
         ([], "overload"),
         ([chunk({"content": "I"}), {"error": {"code": 500, "message": "Context size has been exceeded."}}], "context"),
@@ -268,3 +270,8 @@ def test_a_stream_without_an_end_is_no_answer(chunks: list[Json | str], kind: st
 def test_a_thought_has_either_name(name: str) -> None:
     turn = answered(chunk({name: "Let me "}), chunk({name: "see."}), chunk({"content": "Seen."}, "stop"))
     assert (turn.thoughts, turn.texts) == (("Let me see.",), ("Seen.",))
+
+
+@pytest.mark.parametrize("chunks", [[chunk({"content": "Hi."}), "[DONE]"], [chunk({"content": "Hi."}, "stop")]])
+def test_an_answer_ends_by_a_reason_or_by_the_end_of_its_stream(chunks: list[Json | str]) -> None:
+    assert answered(*chunks).texts == ("Hi.",)

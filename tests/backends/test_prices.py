@@ -55,3 +55,17 @@ def test_the_price_that_a_person_names_counts_for_a_model_that_nobody_knows() ->
     assert prices.cost("openai", used.model, used, (0, 0)) == 0
     free = Agent(name="a", backend="openai", vendor="mine", price=(0, 0))
     assert prices.known("openai", free, "of-my-own-making")
+
+
+def test_the_price_of_the_model_that_was_asked_counts_where_nobody_knows_the_one_that_is_named() -> None:
+    used = turn("gateway/opus-of-theirs", input=1000, output=100)
+    asked = prices.cost("anthropic", "claude-opus-5-5", used)
+    assert asked is not None
+    assert prices.cost("anthropic", used.model, used, asked="claude-opus-5-5") == asked
+    cheaper = prices.cost("anthropic", "claude-haiku-4-5", used, asked="claude-opus-5-5")
+    assert cheaper is not None
+    assert cheaper < asked
+
+
+def test_figures_below_nothing_have_no_price() -> None:
+    assert prices.cost("anthropic", "claude-opus-5-5", turn("", input=-5)) is None

@@ -219,3 +219,29 @@ def test_every_tool_has_a_schema_that_names_and_closes_its_arguments(desk: Desk)
         assert (tool.schema["type"], tool.schema["additionalProperties"]) == ("object", False)
         assert tool.description.endswith(".")
         assert name == "reply" or tool.schema["required"]
+
+
+def test_places_that_overlap_are_more_than_one(desk: Desk) -> None:
+    desk("write", path="a.txt", content="aaa\n")
+    done = desk("edit", path="a.txt", old="aa", new="b")
+    assert done.text == "`old` stands 2 times in `a.txt`, not once. Make `old` longer."
+    assert (desk.root / "a.txt").read_text() == "aaa\n"
+
+
+def test_a_command_longer_than_an_argument_may_be_runs_all_the_same(desk: Desk) -> None:
+    text = "x" * 200_000
+    done = desk("bash", command=f"read -r line || echo nothing to read\ncat > big <<'END'\n{text}\nEND\nexit 3")
+    assert (done.text, done.ok) == ("nothing to read\n[exit 3]", False)
+    assert (desk.root / "big").read_text() == f"{text}\n"
+
+
+def test_a_nul_is_refused_and_ends_nothing(desk: Desk) -> None:
+    assert desk("bash", command="echo a\0b").text == "No command can have a NUL in it."
+    assert desk("search", pattern="a\0b").wrong == "pattern"
+    assert desk("search", pattern="a", path="a\0b").text.startswith("`a\0b` is no path")
+
+
+def test_a_pattern_or_a_path_longer_than_an_argument_may_be_is_refused(desk: Desk) -> None:
+    assert desk("search", pattern="x" * 200_000).wrong == "pattern"
+    assert "is no path: it is longer than" in desk("search", pattern="a", path="x" * 200_000).text
+    assert len(desk("read", path="x" * 200_000).text) < 500

@@ -81,3 +81,14 @@ def test_a_long_output_can_be_looked_at_in_the_jail(tmp_path: Path, rung: jail.R
     path = shown.partition("the whole is in `")[2].partition("`")[0]
     assert desk("bash", command=f"grep -x 54321 {path}; echo x >> {path}").text.startswith("54321\n")
     assert Path(path).read_text().endswith("100000\n")
+
+
+def test_a_command_that_no_argument_can_hold_runs_in_the_jail_and_a_nul_is_refused(
+    tmp_path: Path, rung: jail.Rung
+) -> None:
+    desk = jailed(tmp_path, rung, "work")
+    text = "x" * 200_000
+    assert desk("bash", command=f"cat > big.txt <<'END'\n{text}\nEND\ncat; echo done").text == "done"
+    assert (desk.root / "big.txt").read_text() == f"{text}\n"
+    assert "NUL" in desk("bash", command="echo a\0b").text
+    assert not desk("search", pattern="x" * 200_000).ok
