@@ -7,7 +7,8 @@ import msgspec
 
 from relay import clean, confine, examination, recovery, watch
 from relay.errors import Exit
-from relay.host import clock, files, fingerprint, guarded, jail, proc, snapshot, worktree
+from relay.host import clock, files, jail, proc, snapshot, worktree
+from relay.host.tripwire import fingerprint, guarded
 from relay.record import briefing, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger

@@ -1,4 +1,4 @@
-"""What is watched around a leg: the repository, as `host/fingerprint.py` sees it, and the run's own record."""
+"""What is watched around a leg: the repository, as `host/tripwire/fingerprint.py` sees it, and the run's own record."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -8,9 +8,10 @@ import msgspec
 
 from relay import confine
 from relay.errors import RelayError
-from relay.host import files, fingerprint, git, guarded
+from relay.host import files, git
 from relay.host.lease import Lease
 from relay.host.repository import Repository
+from relay.host.tripwire import fingerprint, guarded
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import boundary

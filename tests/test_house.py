@@ -41,15 +41,15 @@ PRINTING = {"print", "click.echo", "click.secho", "sys.stdout", "sys.stderr", "s
 FILE_LINES = 300
 FUNCTION_LINES = 60
 AFTERNOON = {"host", "rules", "record"}
-AFTERNOON_LINES = 5000
+AFTERNOON_LINES = 5200
 """Lines of code that can be read in an afternoon; docstrings, comments and blank lines are what makes them readable.
 
 The design hoped for 4,000 lines of any kind. Every reproduced failure of git, locks and processes that has its mend
-and its reason beside it cost some; so did staging in a jail, what is put back after a breach, and the instructions and
-the files that steer tools, which a judge is told of. The bound is what they came to, and it must not grow unnoticed.
+and its reason beside it cost some; so did staging in a jail, the ledger of findings over rounds, and the instructions
+and the files that steer tools, which a judge is told of. The bound is what they came to; it must not grow unnoticed.
 """
-JAIL = "host/jail/"
-JAIL_LINES = 1250
+APART = {"host/jail/": 1250, "host/tripwire/": 560}
+"""Rooms within a room, read on another day, with bounds of their own."""
 
 PACKAGE = CHECKOUT / "relay"
 SOURCES = {path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")}
@@ -199,9 +199,9 @@ def test_no_function_is_longer_than_a_screen() -> None:
 
 def test_host_rules_and_record_can_be_read_in_an_afternoon() -> None:
     read = {file: _code_lines(source) for file, source in SOURCES.items() if _room(_module(file)) in AFTERNOON}
-    jail = sum(lines for file, lines in read.items() if file.startswith(JAIL))
-    assert 0 < jail < JAIL_LINES
-    assert 0 < sum(read.values()) - jail < AFTERNOON_LINES
+    apart = {room: sum(lines for file, lines in read.items() if file.startswith(room)) for room in APART}
+    assert {room: lines for room, lines in apart.items() if not 0 < lines < APART[room]} == {}
+    assert 0 < sum(read.values()) - sum(apart.values()) < AFTERNOON_LINES
 
 
 def _code_lines(source: str) -> int:

@@ -140,7 +140,9 @@ def _ended(plan: Plan, chain: Sequence[Receipt]) -> Iterator[str]:
     spent, unknown = history.spent(chain), any(sealed.cost_microusd is None for sealed in taken)
     rounds = max((sealed.round for sealed in chain), default=1)
     counts = [runs.count(len(taken), "leg"), runs.count(len(chain) - len(taken), "act"), runs.count(rounds, "round")]
-    cost = f"{'at least ' * unknown}{runs.dollars(round(spent['usd'] * 1_000_000))}"
+    known = round(spent["usd"] * 1_000_000)
+    least = "at least " if unknown and known else ""
+    cost = least + runs.dollars(None if unknown and not known else known)
     yield f"outcome: {rules.standing(plan, rules.next_leg(plan, chain))}"
     yield f"in all: {', '.join(counts)}, {runs.duration(spent['minutes'] * 60)} of agents, {cost}"
     bare = [sealed.leg for sealed in taken if sealed.jail in {None, "off"}]

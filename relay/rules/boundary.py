@@ -23,7 +23,7 @@ class Crossed(Struct, frozen=True, kw_only=True):
 
 
 def compare(before: Mapping[str, str], after: Mapping[str, str], *, boundary: Boundary, jail: str) -> Crossed:
-    """Compare fingerprints taken before and after a leg; names are those of `host/fingerprint.py`.
+    """Compare fingerprints taken before and after a leg; names are those of `host/tripwire/fingerprint.py`.
 
     Where no jail held, everything was in reach, so every difference is a breach. Where one did, only what lies in
     the leg's own worktree was, and the rest is drift.

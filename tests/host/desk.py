@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from relay.host import fingerprint, guarded, repository, worktree
+from relay.host import repository, worktree
 from relay.host.lease import Lease
 from relay.host.repository import Repository
+from relay.host.tripwire import fingerprint, guarded
 from tests.world import World
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from relay.host import fingerprint, git, repository, worktree
+from relay.host import git, repository, worktree
 from relay.host.jail import Rung
 from relay.host.lease import Lease
 from relay.host.repository import Repository
+from relay.host.tripwire import fingerprint
 from tests.world import World
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.host import steering
+from relay.host.tripwire import steering
 from tests.host.desk import Desk, hook, make
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from relay.host import checkouts, fingerprint, repository, steering, worktree
+from relay.host import repository, worktree
 from relay.host.jail import choose
 from relay.host.lease import Lease
 from relay.host.repository import Repository
+from relay.host.tripwire import checkouts, fingerprint, steering
 from tests.world import World
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from relay.host import settings
+from relay.host.tripwire import settings
 from tests.host.desk import Desk, make
 
 

@@ -32,7 +32,7 @@ def _text(world: World, text: str) -> None:
         ("checks = {test = ['pytest']}", ("`checks.test`", "expected `str`, got `array`")),
         ("base = 3", ("`base`", "expected `str`, got `int`")),
         ("phaes = ['implement']", ("`phaes` is not a known key", "did you mean `phases`?")),
-        ("budget = {dollars = 3}", ("`budget.dollars` is not a known key", "usd, minutes, reserve")),
+        ("budget = {dollars = 3}", ("`budget.dollars` is not a known key", "usd, minutes, tokens, turns, reserve")),
         ("ship = {aproval = 'auto'}", ("`ship.aproval`", "did you mean `approval`?")),
         ("ship = {method = 'mergee'}", ("`mergee` is not one of", "did you mean `merge`?")),
         ("phases = []", ("`phases` is empty", "implement")),

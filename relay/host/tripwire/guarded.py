@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from relay.errors import RelayError
-from relay.host import files, git, settings, steering, touched
+from relay.host import files, git, touched
 from relay.host.repository import Repository
-from relay.host.steering import Folder
+from relay.host.tripwire import settings, steering
+from relay.host.tripwire.steering import Folder
 
 KEPT: Final = "guarded"
 EVIDENCE: Final = "evidence"

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from relay.errors import RelayError
-from relay.host import checkouts, clock, files, git, touched
+from relay.host import clock, files, git, touched
 from relay.host.repository import Repository
+from relay.host.tripwire import checkouts
 
 MANY: Final = 1000
 """At most so many entries of a folder of hooks are read, and so many folders below `modules`."""

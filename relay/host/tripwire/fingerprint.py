@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from relay.errors import RelayError
-from relay.host import checkouts, git, scan, steering, touched
+from relay.host import git, scan, touched
 from relay.host.jail.rungs import Rung
 from relay.host.lease import Lease
 from relay.host.repository import Repository
+from relay.host.tripwire import checkouts, steering
 
 _SHARED: Final = ("HEAD", "config", "config.worktree", "shallow", "objects/info/alternates")
 _ADMIN: Final = ("commondir", "gitdir", "locked", "config.worktree", touched.PRISTINE)
