@@ -45,7 +45,7 @@ class Trees:
 
     def __init__(self, ledger: Ledger, plan: Plan, leg: str, commit: str, base: str) -> None:
         self.ledger, self.plan, self.leg, self.commit, self.base = ledger, plan, leg, commit, base
-        self._shared: Place | None = None
+        self._shared: dict[str, Place] = {}
         self._count = 0
         self._texts: dict[str, str | None] = {}
         self._stack = ExitStack()
@@ -66,27 +66,31 @@ class Trees:
         return self._texts[path]
 
     @contextmanager
-    def tree(self) -> Iterator[Place]:
-        """Give a checkout in which a command may do what it likes."""
-        self._count += 1
-        name = f"repro-{self._count}"
-        if not confine.rung(self.plan)[0].holds:
-            with clean.checkout(self.ledger, self.plan, self.leg, self.commit, name, base=self.base) as at:
-                yield at
-            return
-        if self._shared is None:
-            made = clean.checkout(self.ledger, self.plan, self.leg, self.commit, name, Access.SCRATCH, base=self.base)
-            self._shared = self._stack.enter_context(made)
-        yield self._shared
+    def _place(self, commit: str, name: str, *, setup: bool) -> Iterator[Place]:
+        """Give a checkout in which a command may do what it likes; `name` says what it is one of."""
+        holds = confine.rung(self.plan)[0].holds
+        if name not in self._shared or not holds:
+            self._count += 1
+            made = clean.checkout(
+                *(self.ledger, self.plan, self.leg, commit, f"{name}-{self._count}", Access.SCRATCH),
+                setup=setup,
+                base=self.base,
+            )
+            if not holds:
+                with made as at:
+                    yield at
+                return
+            self._shared[name] = self._stack.enter_context(made)
+        yield self._shared[name]
 
     def run(self, command: str, by: str) -> tuple[Check, str]:
         """Run a command of a reply in a checkout."""
-        with self.tree() as at:
+        with self._place(self.commit, "repro", setup=True) as at:
             return clean.run(self.plan, at, command, by=by, seconds=SECONDS)
 
     def reproduces(self, repro: Repro) -> tuple[bool, tuple[str, ...]]:
         """Run a repro with the files it brings: whether it did as it says, and what it came to, without the place."""
-        with self.tree() as at:
+        with self._place(self.commit, "repro", setup=True) as at:
             return _reproduces(self.plan, at, repro)
 
     def hollow(self, repro: Repro, came_to: tuple[str, ...]) -> bool:
@@ -94,14 +98,13 @@ class Trees:
 
         Set-up is not run there: what needs it comes to something else.
         """
-        empty = clean.nothing(self.ledger)
-        with clean.checkout(self.ledger, self.plan, self.leg, empty, "empty", Access.SCRATCH, setup=False) as at:
+        with self._place(clean.nothing(self.ledger), "empty", setup=False) as at:
             return _reproduces(self.plan, at, repro)[1] == came_to
 
 
 def _reproduces(plan: Plan, at: Place, repro: Repro) -> tuple[bool, tuple[str, ...]]:
     """Run a repro in a folder; what it brings is gone afterwards."""
-    with _brought(at.folder.resolve(), repro.files) as whole:
+    with _brought(at, repro.files) as whole:
         if not whole:
             return False, ()
         check, output = clean.run(plan, at, repro.command, by="repro", seconds=SECONDS)
@@ -110,18 +113,19 @@ def _reproduces(plan: Plan, at: Place, repro: Repro) -> tuple[bool, tuple[str, .
 
 
 @contextmanager
-def _brought(folder: Path, brought: Mapping[str, str]) -> Iterator[bool]:
-    """Write the files that a repro brings, all inside the checkout, and put back what stood there before.
+def _brought(at: Place, brought: Mapping[str, str]) -> Iterator[bool]:
+    """Write the files that a repro brings, all inside the checkout; yields whether they could be written.
 
-    Yields whether they could be written: what could not shows nothing.
+    In a jail what stood there before is put back, for the next one. In the open the checkout goes, and a command may
+    have put a link where it wrote.
     """
     before: dict[Path, bytes | None] = {}
     made: list[Path] = []
     try:
-        yield _written(folder, brought, before, made)
+        yield _written(at.folder.resolve(), brought, before, made)
     finally:
-        for path, data in before.items():
-            with suppress(OSError):  # in the open the command may have done what it liked
+        for path, data in before.items() if at.cell is not None else ():
+            with suppress(OSError):
                 path.unlink() if data is None else path.write_bytes(data)
         for path in reversed(made):
             with suppress(OSError):

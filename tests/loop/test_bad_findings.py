@@ -201,7 +201,8 @@ def test_repros_that_do_not_fail_as_said_make_even_a_right_quote_unfounded(world
 
 def test_a_repro_does_not_see_or_change_the_checkout_or_the_commit_that_is_judged(two_turns: World) -> None:
     two_turns.write({"only-here.txt": "mine\n"})
-    command = "grep -q PI calc.py && exit 0; test ! -e only-here.txt || exit 0; rm calc.py || exit 6; git checkout -q --orphan other; exit 5"
+    command = "grep -q PI calc.py && exit 0; test ! -e only-here.txt || exit 0; rm calc.py || exit 6; "
+    command += "git checkout -q --orphan other; exit 5"
     receipt = _judged(two_turns, _repro(command, expect_exit=5))
     assert _evidence(receipt) == [("confirmed", True)]
     assert two_turns.show(receipt["head"], "calc.py") == FIXED

@@ -78,12 +78,12 @@ def test_what_set_up_recovery_and_checks_print_reaches_no_prompt_no_log_and_no_t
 
 def test_a_command_that_a_judge_names_is_run_as_it_is_and_kept_without_its_secret(world: World) -> None:
     _, shaped = _drawn()
-    claimed = [{"id": "c1", "met": True, "command": f"test {shaped} = {shaped}"}]
+    claimed = [{"id": "c1", "met": True, "command": f"test -f calc.py -a {shaped} = {shaped}"}]
     world.approver("acceptance", criteria=claimed)
     through(world.inside("run", world.spec("# Make add add\n\n## Acceptance\n\n- it reads well\n")))
     [result] = world.receipts()[-1]["criteria"]
     assert (result["met"], result["by"], result["exit"]) == (True, "judge", 0)
-    assert result["command"] == "test [redacted github-token] = [redacted github-token]"
+    assert result["command"] == "test -f calc.py -a [redacted github-token] = [redacted github-token]"
     for name, data in _kept(world).items():
         assert shaped.encode() not in data, name
     through(world.inside("verify", world.only_run()))

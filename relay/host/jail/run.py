@@ -165,7 +165,8 @@ def _scratch(rung: Rung, mounts: Mounts) -> Iterator[Path | None]:
     try:
         copy = folder / "tree"
         command = ["cp", "-a", "--reflink=auto", "--", str(mounts.tree), str(copy)]
-        ended = proc.run(command, cwd="/", env=proc.clean_env(), limits=_COPYING)
+        alone = proc.Guard(look=lambda _: None, gone=lambda _: True, harmless=True)  # it starts nothing
+        ended = proc.run(command, cwd="/", env=proc.clean_env(), limits=_COPYING, guard=alone)
         if ended.ended != "exit" or ended.code:
             problem = f"`{mounts.tree}` could not be copied for a command that may write: {ended.text.strip()[-300:]}"
             raise RelayError(problem, hint=f"see: df -h {mounts.tree.parent}", exit_code=Exit.HUMAN)

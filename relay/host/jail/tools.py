@@ -36,6 +36,7 @@ _ENV: Final = {"PYENV_ROOT": ".pyenv", "RUSTUP_HOME": ".rustup", "NVM_DIR": ".nv
 """Programs that look for their parts in HOME, which is another one inside, unless a variable says where they are."""
 
 
+@lru_cache(maxsize=8)
 def readable(path: str, home: Path) -> tuple[Path, ...]:
     """Return the real folders that programs on `path`, a PATH, need outside the system; none of them shows the home."""
     found: dict[Path, None] = {}
