@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from relay import confine, proof, swap, weigh
+from relay.host.jail import Access
 from relay.record import briefing
-from relay.terms import JudgeReply, Phase, Plan, Receipt, WorkReply
+from relay.terms import Check, CriterionResult, JudgeReply, Phase, Plan, Receipt, WorkReply
 from relay.underway import Leg
 
 
@@ -63,16 +64,29 @@ def _logs(checked: Sequence[bytes], observed: Sequence[briefing.Observed]) -> di
 def before(leg: Leg) -> Leg:
     """Run every criterion and check in a clean checkout of the exact commit, before the last judge is asked.
 
-    Then the tests are swapped between it and the base.
+    Each command sees the commit and nothing that another one wrote: in a jail its writes vanish, in the open each has a
+    checkout of its own. Then the tests are swapped between it and the base.
     """
     ledger, plan, start, seconds = leg.ledger, leg.plan, leg.start, leg.phase.minutes * 60
-    with weigh.checkout(ledger, plan, start.leg, start.start, "check") as at:
-        criteria, observed = weigh.criteria(plan, at, seconds)
-        checked, more = weigh.checks_in(plan, at, seconds)
+    criteria: tuple[CriterionResult, ...] = ()
+    checked: tuple[Check, ...] = ()
+    observed: tuple[briefing.Observed, ...] = ()
+    more: tuple[briefing.Observed, ...] = ()
+    for part in [plan] if confine.rung(plan)[0].holds else _one_by_one(plan):
+        with weigh.checkout(ledger, plan, start.leg, start.start, "check", Access.SCRATCH) as at:
+            (met, seen), (ran, said) = weigh.criteria(part, at, seconds), weigh.checks_in(part, at, seconds)
+        criteria, observed, checked, more = (*criteria, *met), (*observed, *seen), (*checked, *ran), (*more, *said)
     tests = swap.look(ledger, plan, start.leg, base=start.base, head=start.start, seconds=seconds, ran=checked)
     if tests is not None:
         checked, more = (*checked, *tests.checks), (*more, *tests.observed)
     return msgspec.structs.replace(leg, criteria=criteria, checked=checked, observed=(*observed, *more), tests=tests)
+
+
+def _one_by_one(plan: Plan) -> list[Plan]:
+    """Return the plan once for each of its commands: none of them finds what another one left, or changed."""
+    nothing = msgspec.structs.replace(plan, criteria=(), checks={})
+    parts = [msgspec.structs.replace(nothing, criteria=(one,)) for one in plan.criteria]
+    return parts + [msgspec.structs.replace(nothing, checks={name: command}) for name, command in plan.checks.items()]
 
 
 def judged(leg: Leg, receipt: Receipt, answer: JudgeReply) -> tuple[Receipt, dict[str, bytes]]:

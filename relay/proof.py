@@ -11,7 +11,7 @@ import msgspec
 from relay import clean, confine
 from relay.confine import Place
 from relay.hollow import constant
-from relay.host import files, git, redact
+from relay.host import files, git, redact, scan
 from relay.host.jail import Access
 from relay.record.ledger import Ledger
 from relay.rules import findings as rules
@@ -138,7 +138,7 @@ def _written(folder: Path, brought: Mapping[str, str], before: dict[Path, bytes 
         for name, text in brought.items():
             target = folder / name
             inside = target.parent.resolve().is_relative_to(folder) and ".git" not in Path(name).parts
-            if not inside or target.is_symlink():
+            if not inside or scan.kind(str(target)) not in {"a file", "nothing"}:  # reading a FIFO would never end
                 return False
             missing = [path for path in target.parents if not path.exists()]
             for path in reversed(missing):

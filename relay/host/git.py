@@ -26,6 +26,7 @@ from relay.host.repository import Repository
 from relay.terms import Change, Struct
 
 _DIFF: Final = ("diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
+_LINGER: Final = 1.0
 _WAITS: Final = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """Seconds between tries while another git holds a lock: about six in all (pitfalls rows 29, 42, 117)."""
 
@@ -107,13 +108,22 @@ def _once(args: tuple[str, ...], stdin: bytes | BinaryIO, ours: dict[str, str], 
         with signals.held(), suppress(ProcessLookupError):
             if child is not None:
                 os.killpg(child.pid, signal.SIGKILL)
-                child.communicate()
+                _let_go(child)
         if isinstance(error, subprocess.TimeoutExpired):
             raise RelayError(
                 f"git `{gitenv.verb(args)}` took longer than {limit:g} s and was ended", exit_code=Exit.HUMAN
             ) from error
         raise
     return Answer(code=child.returncode, out=out, err=err.decode("utf-8", "replace"))
+
+
+def _let_go(child: Any) -> None:  # noqa: ANN401  a process of GitPython's
+    """Reap a git that was killed; what it started may have left its group, and keep the pipes open for ever."""
+    try:
+        child.communicate(timeout=_LINGER)
+    except subprocess.TimeoutExpired:
+        for pipe in filter(None, (child.stdin, child.stdout, child.stderr)):
+            pipe.close()
 
 
 def run(

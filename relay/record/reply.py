@@ -22,6 +22,13 @@ CONTROLS: Final = re.compile(
 )
 """Terminal control sequences as in ECMA-48: a reply is shown to people, and must not move their cursor."""
 
+MANY: Final = 200
+"""The most findings, places or criteria of a reply that are looked at."""
+LONG_PATH: Final = 4096
+"""Bytes of the longest path: of any that a system takes."""
+LONG_QUOTE: Final = 20_000
+"""Characters of the longest quote."""
+
 DESCRIPTIONS: Final = {
     "WorkReply.status": "`done` if the task is done, `blocked` if it cannot be; then `question` says why",
     "WorkReply.summary": "what was changed, in a few sentences; it goes into the commit message",
@@ -87,9 +94,29 @@ def decode(raw: bytes | None, kind: Kind, nonce: str | None) -> tuple[WorkReply 
         return None, f"the reply does not fit: {wrong.text}"
     except RecursionError:
         return None, "the reply does not fit: it is nested too deeply"
+    problem = _too_much(reply)
     if isinstance(reply, JudgeReply) and nonce is not None and reply.nonce != nonce:
-        return None, "the reply does not fit: `$.nonce` is not the nonce of this leg"
-    return reply, ""
+        problem = "`$.nonce` is not the nonce of this leg"
+    return (None, f"the reply does not fit: {problem}") if problem else (reply, "")
+
+
+def _too_much(reply: WorkReply | JudgeReply) -> str:
+    """Say what no honest reply has so much of: each of them costs Relay a look, and a path goes to git by name."""
+    findings, criteria = (reply.findings, reply.criteria) if isinstance(reply, JudgeReply) else ((), ())
+    for name, count in (("findings", len(findings)), ("existing", len(reply.existing)), ("criteria", len(criteria))):
+        if count > MANY:
+            return f"`$.{name}` has {count} entries, the limit is {MANY}"
+    places = [
+        *((one.path, one.quote) for one in findings),
+        *((one.path, one.quote) for one in reply.existing),
+        *((one.path or "", one.quote or "") for one in criteria),
+    ]
+    for path, quote in places:
+        if len(path.encode("utf-8", "replace")) > LONG_PATH:
+            return f"a path is longer than {LONG_PATH} bytes"
+        if len(quote) > LONG_QUOTE:
+            return f"a quote is longer than {LONG_QUOTE} characters"
+    return ""
 
 
 def schema(kind: Kind) -> dict[str, Any]:

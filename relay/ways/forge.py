@@ -1,8 +1,12 @@
 """A forge: where a proposal to change a branch is opened, discussed and merged."""
 
-from typing import Literal, Protocol
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, TypeVar
 
 from relay.terms import Struct
+from relay.ways.base import UnknownError
+
+Read = TypeVar("Read")
 
 
 class Home(Struct, frozen=True, kw_only=True):
@@ -26,6 +30,14 @@ class Proposal(Struct, frozen=True, kw_only=True):
     state: Literal["open", "merged", "closed"]
     head: str
     merged_as: str | None = None
+
+
+def read(answer: object, make: Callable[[Any], Read]) -> Read:
+    """Read what a forge answered; `UnknownError` where that is something else, of a proxy or a portal, say."""
+    try:
+        return make(answer)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise UnknownError("the forge answered something that is no proposal") from None
 
 
 class Forge(Protocol):

@@ -14,7 +14,7 @@ from relay.host import clock
 from relay.terms import Ship, Struct
 from relay.ways import transport
 from relay.ways.base import RefusedError, UnknownError
-from relay.ways.forge import Home, Proposal
+from relay.ways.forge import Home, Proposal, read
 
 WAITS: Final = (1.0, 3.0)
 """Seconds between tries of a question that the service could not answer."""
@@ -41,11 +41,11 @@ class GitHub(Struct, frozen=True):
         """Return the pull requests from a branch, the newest first."""
         head = quote(f"{self.home.owner}:{branch}", safe="")
         found = self._ask("GET", f"/repos/{self.home.path}/pulls?head={head}&state=all&per_page=50")
-        return [_proposal(one) for one in found if one["head"]["ref"] == branch]
+        return read(found, lambda ones: [_proposal(one) for one in ones if one["head"]["ref"] == branch])
 
     def view(self, number: int) -> Proposal:
         """Return one pull request as it stands now."""
-        return _proposal(self._ask("GET", f"/repos/{self.home.path}/pulls/{number}"))
+        return read(self._ask("GET", f"/repos/{self.home.path}/pulls/{number}"), _proposal)
 
     def create(self, title: str, body: str, branch: str, base: str) -> Proposal:
         """Open a pull request; one that is open already is returned, also where only a lost answer had opened it."""
@@ -53,7 +53,7 @@ class GitHub(Struct, frozen=True):
         problem: RelayError | None = None
         for wait in (*WAITS, None):
             try:
-                return _proposal(self._once("POST", f"/repos/{self.home.path}/pulls", fields))
+                return read(self._once("POST", f"/repos/{self.home.path}/pulls", fields), _proposal)
             except (RefusedError, UnknownError) as error:
                 problem = error
             try:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from relay.terms import Ship, Struct
 from relay.ways import transport
 from relay.ways.base import RefusedError, UnknownError
-from relay.ways.forge import Home, Proposal
+from relay.ways.forge import Home, Proposal, read
 
 
 class GitLab(Struct, frozen=True):
@@ -20,11 +20,11 @@ class GitLab(Struct, frozen=True):
     def find(self, branch: str) -> list[Proposal]:
         """Return the merge requests from a branch, the newest first."""
         found = self._ask("GET", f"?source_branch={quote(branch, safe='')}&state=all&per_page=50")
-        return [_proposal(one) for one in found]
+        return read(found, lambda ones: [_proposal(one) for one in ones])
 
     def view(self, number: int) -> Proposal:
         """Return one merge request as it stands now."""
-        return _proposal(self._ask("GET", f"/{number}"))
+        return read(self._ask("GET", f"/{number}"), _proposal)
 
     def create(self, title: str, body: str, branch: str, base: str) -> Proposal:
         """Open a merge request; one that is open already is returned."""
@@ -36,7 +36,7 @@ class GitLab(Struct, frozen=True):
             "squash": self.ship.auto_merge == "squash",
         }
         try:
-            return _proposal(self._ask("POST", "", fields))
+            return read(self._ask("POST", "", fields), _proposal)
         except (RefusedError, UnknownError) as error:
             try:
                 opened = [one for one in self.find(branch) if one.state == "open"]

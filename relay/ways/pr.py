@@ -70,7 +70,8 @@ def send(parcel: Parcel, words: Words) -> Out:
     _ours(parcel, was)
     push.deliver(parcel, branch(plan), was)
     try:
-        found = [one for one in at.find(branch(plan)) if one.state == "open"]
+        # A branch of a fork may have the same name: what is adopted stands at our commit, or where ours stood before.
+        found = [one for one in at.find(branch(plan)) if one.state == "open" and one.head in {parcel.commit, was}]
         if found:
             at.update(found[0].number, words.title, words.body)
             opened = found[0]

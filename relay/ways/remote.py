@@ -77,6 +77,10 @@ def push(
     `MovedError` when it stands elsewhere, `RefusedError` with the other side's words when it may not be moved, or the
     hook said no, `UnknownError` when the connection ended before the answer.
     """
+    listed = _call(repo, "remote", "get-url", "--push", "--all", name).out.splitlines()
+    if len(listed) > 1:
+        hint = f'name one: git remote add ship {os.fsdecode(listed[0])}, and [ship] remote = "ship"'
+        raise RefusedError(f"`{name}` has {len(listed)} addresses to push to, which cannot all move at once", hint=hint)
     ref = _full(branch)
     shape = ("--porcelain", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
     swap = f"--force-with-lease={ref}:{was or ''}"

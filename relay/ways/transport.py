@@ -49,6 +49,7 @@ def http(address: str, token_: str, method: str, body: Mapping[str, Any] | None)
     """Ask over HTTP; `UnknownError` where no answer came, so that nobody can say what it did."""
     import urllib.error  # 20 ms that nobody needs who opens no proposal
     import urllib.request
+    from http.client import HTTPException
 
     class _Stay(urllib.request.HTTPRedirectHandler):
         def redirect_request(self, *_: object, **__: object) -> None:
@@ -69,7 +70,7 @@ def http(address: str, token_: str, method: str, body: Mapping[str, Any] | None)
     except urllib.error.HTTPError as error:
         with error:
             return _answer(error.code, error.read(LIMIT))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise UnknownError(f"no answer from `{address.partition('?')[0]}`: {redact.own().text(str(reason))}") from None
 

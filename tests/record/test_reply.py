@@ -152,3 +152,16 @@ def test_no_description_is_left_over() -> None:
         (name, field) for _, one in schemas for name, inner in one["$defs"].items() for field in inner["properties"]
     }
     assert {f"{name}.{field}" for name, field in named} == set(reply.DESCRIPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("more", "wrong"),
+    [
+        ({"existing": [{"path": "a" * 5000, "quote": "x"}]}, "a path is longer than 4096 bytes"),
+        ({"existing": [{"path": "a.py", "quote": "x" * 30_000}]}, "a quote is longer than 20000 characters"),
+        ({"existing": [{"path": "a.py", "quote": "x"}] * 300}, "`$.existing` has 300 entries, the limit is 200"),
+    ],
+)
+def test_no_honest_reply_has_so_much_of_it(more: dict[str, object], wrong: str) -> None:
+    raw = json.dumps({"status": "done", **more}).encode()
+    assert reply.decode(raw, "work", None) == (None, f"the reply does not fit: {wrong}")
