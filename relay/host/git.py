@@ -20,7 +20,7 @@ from functools import cache
 from typing import Any, BinaryIO, Final
 
 from relay.errors import Exit, RelayError
-from relay.host import clock, gitenv, patch, signals
+from relay.host import clock, gitenv, patch, pids, signals
 from relay.host.gitenv import Config
 from relay.host.repository import Repository
 from relay.terms import Change, Struct
@@ -108,22 +108,13 @@ def _once(args: tuple[str, ...], stdin: bytes | BinaryIO, ours: dict[str, str], 
         with signals.held(), suppress(ProcessLookupError):
             if child is not None:
                 os.killpg(child.pid, signal.SIGKILL)
-                _let_go(child)
+                pids.let_go(child, _LINGER)
         if isinstance(error, subprocess.TimeoutExpired):
             raise RelayError(
                 f"git `{gitenv.verb(args)}` took longer than {limit:g} s and was ended", exit_code=Exit.HUMAN
             ) from error
         raise
     return Answer(code=child.returncode, out=out, err=err.decode("utf-8", "replace"))
-
-
-def _let_go(child: Any) -> None:  # noqa: ANN401  a process of GitPython's
-    """Reap a git that was killed; what it started may have left its group, and keep the pipes open for ever."""
-    try:
-        child.communicate(timeout=_LINGER)
-    except subprocess.TimeoutExpired:
-        for pipe in filter(None, (child.stdin, child.stdout, child.stderr)):
-            pipe.close()
 
 
 def run(

@@ -8,10 +8,13 @@ import signal
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from relay.host import clock
 from relay.terms import Process
+
+if TYPE_CHECKING:
+    import subprocess
 
 STUBBORN: Final = 3.0
 """Seconds of trying to kill what is left; only what the kernel itself holds up survives it."""
@@ -125,3 +128,14 @@ def signal_all(pids: Iterable[int], signum: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signum)
+
+
+def let_go(child: "subprocess.Popen[bytes]", seconds: float) -> None:
+    """Reap a program that was killed; what it started may have left its group, and keep its pipes open for ever."""
+    import subprocess  # 8 ms that a command which runs nothing does not need
+
+    try:
+        child.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        for pipe in filter(None, (child.stdin, child.stdout, child.stderr)):
+            pipe.close()

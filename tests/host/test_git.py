@@ -12,7 +12,7 @@ from types import FrameType
 import pytest
 
 from relay.errors import Exit, Interrupted, RelayError
-from relay.host import clock, git, repository
+from relay.host import clock, git, pids, repository
 from relay.host.repository import Repository
 from tests.world import CHECKOUT, SAFETY, World
 
@@ -269,3 +269,16 @@ def test_importing_the_module_does_not_import_gitpython() -> None:
     text = "import sys, relay.host.git; sys.exit('git' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", text], cwd=CHECKOUT, timeout=SAFETY, check=False)
     assert done.returncode == 0
+
+
+def test_a_git_ends_at_its_limit_though_what_it_started_keeps_its_pipes(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    way = tmp_path / "way"
+    way.write_text(f"#!/bin/sh\nsetsid sleep 60 &\necho $! > {tmp_path}/kept\nexec sleep 60\n")
+    way.chmod(0o700)
+    repo = repository.discover(world.root)
+    with pytest.raises(RelayError, match="took longer than 1 s and was ended"):
+        git.call(repo, "ls-remote", "ssh://127.0.0.1/x", env={"GIT_SSH_COMMAND": str(way)}, timeout=1)
+    kept = int((tmp_path / "kept").read_text())
+    assert pids.stat(kept), "it was waited for"
+    pids.end([kept])
