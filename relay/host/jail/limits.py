@@ -23,6 +23,8 @@ _SLACK: Final = 0.05
 """Seconds by which a file's time may lag behind the clock: the kernel takes it from its last tick."""
 _FLOOR: Final = 256 << 20
 """Bytes of disk that are left to everybody else."""
+_SELDOM: Final = 5.0
+"""Seconds after which the tree is walked though the disk is no fuller: somebody else may have made room meanwhile."""
 _REST: Final = 10
 """A walk over the tree is followed by so many times its duration without one."""
 
@@ -59,7 +61,7 @@ class Watch:
         self._memory = bounds.memory or os.sysconf("SC_PHYS_PAGES") * _PAGE // 2
         self._began = time.time() - _SLACK
         self._free = _free(folder) if folder else 0
-        self._next_walk = 0.0
+        self._next_walk = clock.monotonic()
 
     def look(self, pid: int) -> How | None:
         """Return which bound is crossed, if any. Too many processes count as memory, of which each takes some."""
@@ -83,7 +85,8 @@ class Watch:
         if free < min(_FLOOR, self._free // 2):
             return True
         now = clock.monotonic()
-        if self._free - free < self._bounds.disk // 2 or now < self._next_walk:
+        quiet = self._free - free < self._bounds.disk // 2 and now < self._next_walk + _SELDOM
+        if quiet or now < self._next_walk:
             return False
         new = _new(self._folder, self._began, below)
         after = clock.monotonic()
