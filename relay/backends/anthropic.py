@@ -19,9 +19,8 @@ import msgspec
 from relay.backends import anthropic_faults, loop, prices, sending, tools
 from relay.backends.anthropic_answer import Answer
 from relay.backends.base import Lane, Needs
-from relay.backends.openai_service import near
 from relay.backends.talk import Fault, Result, Tool, Turn
-from relay.backends.wire import DONE, Wire
+from relay.backends.wire import DONE, Wire, near
 from relay.errors import Exit, RelayError
 from relay.host import clock
 from relay.terms import Agent, Ask, Taken

@@ -18,11 +18,9 @@ from relay.backends.base import Lane, Needs
 from relay.errors import Exit, RelayError
 from relay.host import files, proc
 from relay.host.jail import cell as cells
-from relay.terms import Agent, Ask, ClaimedFinding, JudgeReply, Repro, Taken, Usage, WorkReply
+from relay.terms import MECHANICAL, Agent, Ask, ClaimedFinding, JudgeReply, Repro, Taken, Usage, WorkReply
 
 by_hand = False
-MECHANICAL: Final = "mechanical"
-"""The vendor of a program without a model: it uses no tokens and costs nothing."""
 LIMIT: Final = 4 << 20
 """The largest reply that is read, in bytes."""
 NOT_INSTALLED: Final = frozenset({126, 127})

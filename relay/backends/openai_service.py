@@ -3,13 +3,12 @@
 `base_url` of relay.toml alone says where; `OPENAI_BASE_URL` is not read, so that a plan says where its agents were.
 """
 
-import ipaddress
 import os
 from importlib import metadata
 from typing import Final
 from urllib.parse import urlsplit
 
-from relay.backends.wire import Wire
+from relay.backends.wire import Wire, near
 from relay.errors import Exit, RelayError
 from relay.terms import Agent, Struct
 
@@ -82,19 +81,6 @@ def ready(agent: Agent) -> Service:
         problem = f"`{service.variable}` holds what can be no key: it has spaces or characters that no header may have"
         raise RelayError(problem, hint=f"export {service.variable}=... again", exit_code=Exit.HUMAN)
     return service
-
-
-def near(url: str) -> bool:
-    """Tell whether an address is plain http to this machine or a private network: OpenAI's key does not go there."""
-    parts = urlsplit(url)
-    name = parts.hostname or ""
-    if parts.scheme != "http":
-        return False
-    try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
-        return "." not in name or name.endswith((".localhost", ".local", ".internal", ".lan"))
-    return address.is_loopback or address.is_private or address.is_link_local
 
 
 def found(agent: Agent) -> str:

@@ -4,6 +4,7 @@ Both SDKs are made in one way. Their own reading of a stream keeps comments, pin
 trusts every shape, so the events are read here.
 """
 
+import ipaddress
 import json
 import socket
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -11,6 +12,7 @@ from contextlib import suppress
 from itertools import chain
 from types import ModuleType, TracebackType
 from typing import Any, Final, Self
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -124,3 +126,16 @@ def data(pieces: Iterable[bytes]) -> Iterator[str]:
                 text, found = b"\n".join(found), []
                 if text.strip():
                     yield text.decode(errors="replace")
+
+
+def near(url: str) -> bool:
+    """Tell whether an address is plain http to this machine or a private network: a vendor's key does not go there."""
+    parts = urlsplit(url)
+    name = parts.hostname or ""
+    if parts.scheme != "http":
+        return False
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return "." not in name or name.endswith((".localhost", ".local", ".internal", ".lan"))
+    return address.is_loopback or address.is_private or address.is_link_local

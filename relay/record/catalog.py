@@ -16,8 +16,8 @@ from relay.errors import RelayError
 from relay.host import git
 from relay.host.repository import Repository
 from relay.record import strict
-from relay.record.config import MECHANICAL, Config
-from relay.terms import Act, Agent, Boundary, Done, Evidence, Kind, Phase, Struct
+from relay.record.config import Config
+from relay.terms import MECHANICAL, Act, Agent, Boundary, Done, Evidence, Kind, Phase, Struct
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable

@@ -14,14 +14,11 @@ from relay.errors import RelayError
 from relay.host import files, git, redact
 from relay.host.repository import Repository
 from relay.record import strict
-from relay.terms import Agent, AgentLine, Budget, Done, Evidence, Jail, Ship, Struct, Tests, Worktree
+from relay.terms import MECHANICAL, Agent, AgentLine, Budget, Done, Evidence, Jail, Ship, Struct, Tests, Worktree
 from relay.terms.plan import Notify
 
 NAME: Final = "relay.toml"
 PHASES: Final = ("implement", "review", "acceptance")
-MECHANICAL: Final = "mechanical"
-"""The vendor of what has no opinion: such an agent is independent of every other one."""
-
 VENDORS: Final = {
     "claude-code": "anthropic",
     "anthropic": "anthropic",

@@ -4,10 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from relay.terms import Agent, Independence, Phase, Plan, Receipt
-
-MECHANICAL: Final = "mechanical"
-"""The vendor of what has no opinion; `record/config.py` gives it to commands and scripts."""
+from relay.terms import MECHANICAL, Agent, Independence, Phase, Plan, Receipt
 
 FAMILIES: Final[dict[str, str]] = {
     "anthropic": r"claude|opus|sonnet|haiku",

@@ -34,6 +34,7 @@ from relay.terms.facts import (
 )
 from relay.terms.plan import Agent, AgentLine, Budget, Criterion, Jail, Must, Phase, Plan, Ship, Spec, Tests, Worktree
 from relay.terms.words import (
+    MECHANICAL,
     SCHEMA,
     Act,
     Boundary,
@@ -54,6 +55,7 @@ from relay.terms.words import (
 )
 
 __all__ = [
+    "MECHANICAL",
     "SCHEMA",
     "Act",
     "Agent",

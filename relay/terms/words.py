@@ -7,6 +7,9 @@ import msgspec
 SCHEMA: Final = 1
 """The schema number of every file that Relay writes; another one is refused by name."""
 
+MECHANICAL: Final = "mechanical"
+"""The vendor of what has no model and no opinion: it costs nothing, and is independent of every other agent."""
+
 Kind = Literal["work", "judge"]
 Boundary = Literal["implement", "verify-only"]
 Done = Literal["verify", "trust"]
