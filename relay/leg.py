@@ -12,7 +12,7 @@ from relay import backends, confine, offer, ready, settle, weigh
 from relay.backends.base import Lane, Needs
 from relay.host import clock, jail, lock, proc
 from relay.live import Live
-from relay.record import briefing, evidence, reply
+from relay.record import briefing, creation, evidence, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.record.transcript import Transcript, carry
@@ -124,7 +124,7 @@ def rehearse(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes]) -> Iterato
     """Yield each phase with the prompt it would get; nothing is written but to a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="relay-rehearsal-") as folder:
         draft = Ledger(repo=ledger.repo, root=Path(folder) / "relay")
-        plan = ledgers.create(draft, plan, frozen)
+        plan = creation.create(draft, plan, frozen)
         for phase in plan.phases:
             go = msgspec.structs.replace(rules.go(plan, (), phase.name, 1, "a rehearsal"), reads=())
             start = msgspec.structs.replace(ready.intent(draft, plan, go, act=None), leg=f"00-{phase.name}")

@@ -10,7 +10,7 @@ from typing import Final
 from relay import acts, confine, leg, notify, offer, ready, salvage, ship
 from relay.errors import Interrupted, RelayError
 from relay.host import clock, git, lock, worktree
-from relay.record import freeze
+from relay.record import creation, freeze
 from relay.record import ledger as ledgers
 from relay.record.freeze import Frozen
 from relay.record.ledger import Ledger
@@ -53,7 +53,7 @@ def start(ledger: Ledger, frozen: Frozen, order: Order, tell: Teller) -> tuple[s
     worktree.refuse_inside(ledger.repo, ledger.worktree(frozen.plan.run, ""))
     plan = freeze.unused(ledger, frozen.plan)
     with lock.hold(ledger.lock, f"run {plan.run}", plan.run), signals():
-        plan = ledgers.create(ledger, plan, frozen.files)
+        plan = creation.create(ledger, plan, frozen.files)
         tell.begun(plan, confine.rung(plan)[1])
         return plan.run, _guarded(ledger, plan, order, tell)
 

@@ -14,7 +14,22 @@ from relay.errors import RelayError
 from relay.host import files, git, redact
 from relay.host.repository import Repository
 from relay.record import strict
-from relay.terms import MECHANICAL, Agent, AgentLine, Budget, Done, Evidence, Jail, Ship, Struct, Tests, Worktree
+from relay.terms import (
+    MECHANICAL,
+    Agent,
+    AgentLine,
+    Budget,
+    Done,
+    Evidence,
+    Jail,
+    Nightly,
+    Reap,
+    Schedule,
+    Ship,
+    Struct,
+    Tests,
+    Worktree,
+)
 from relay.terms.plan import Notify
 
 NAME: Final = "relay.toml"
@@ -66,6 +81,10 @@ class _Common(Struct, frozen=True, kw_only=True):
     budget: Budget = Budget()
     ship: Ship = Ship()
     jail: Jail = Jail()
+    queue: str | tuple[str, ...] = ()
+    nightly: Nightly = Nightly()
+    schedule: Schedule = Schedule()
+    reap: Reap = Reap()
 
 
 class Config(_Common, frozen=True, kw_only=True):
@@ -104,6 +123,11 @@ def parse(data: bytes, where: str) -> Config:
     strict.amount(where, "budget.turns", file.budget.turns)
     strict.amount(where, "budget.reserve", file.budget.reserve, least=0, most=0.9)
     strict.amount(where, "worktree.minutes", file.worktree.minutes)
+    strict.amount(where, "nightly.usd", file.nightly.usd)
+    strict.amount(where, "nightly.tokens", file.nightly.tokens, most=1_000_000_000_000)
+    strict.amount(where, "nightly.hours", file.nightly.hours, most=24)
+    strict.amount(where, "reap.wait_days", file.reap.wait_days)
+    strict.inside(where, "queue", (file.queue,) if isinstance(file.queue, str) else file.queue)
     strict.inside(where, "tests.paths", file.tests.paths)
     strict.inside(where, "worktree.copy", file.worktree.copy)
     strict.inside(where, "worktree.link", file.worktree.link)

@@ -36,6 +36,21 @@ class Ledger(Struct, frozen=True, kw_only=True):
         """Return the repository's lock: one run in progress."""
         return self.root / "lock"
 
+    @property
+    def queue(self) -> Path:
+        """Return the folder of the queue's entries."""
+        return self.root / "queue"
+
+    @property
+    def nights(self) -> Path:
+        """Return the folder of the nights: their records, their pages, and the lock of the one in progress."""
+        return self.root / "nights"
+
+    @property
+    def alerts(self) -> Path:
+        """Return the folder of what was raised to a person."""
+        return self.root / "alerts"
+
     def folder(self, run: str) -> Path:
         """Return the folder of a run."""
         return self.root / "runs" / run
@@ -118,46 +133,6 @@ def find(ledger: Ledger, wanted: str) -> str:
         return fitting[0]
     what = f"`{wanted}` fits {len(fitting)} runs: {', '.join(fitting[:5])}" if fitting else f"no run `{wanted}` here"
     raise RelayError(what, hint="relay status")
-
-
-def create(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes]) -> Plan:
-    """Make a run's folder under a temporary name and rename it: it exists whole or not at all.
-
-    The caller holds the repository's lock. A run id that is taken gets `-2`, `-3` and so on; the plan that was
-    written is returned.
-    """
-    prepare(ledger)
-    parent = ledger.root / "runs"
-    for abandoned in parent.glob(".new-*"):  # whoever made it was killed, for the repository's lock is ours
-        files.remove_tree(abandoned)
-    draft = parent / f".new-{os.urandom(6).hex()}"
-    try:
-        return _made(ledger, plan, frozen, draft)
-    finally:
-        files.remove_tree(draft)
-
-
-def _made(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes], draft: Path) -> Plan:
-    """Fill the draft of a run and give it the run's name, or the next one that is free."""
-    for folder in (draft, draft / "legs", *((draft / name).parent for name in frozen)):
-        folder.mkdir(0o700, exist_ok=True)
-    for name, data in frozen.items():
-        files.write(draft / name, data)
-        files.sync_folder((draft / name).parent)
-    wanted, count = plan.run, 1
-    while True:
-        files.write(draft / "plan.toml", plan_file.encode(plan))
-        files.sync_folder(draft)
-        try:
-            draft.rename(ledger.folder(plan.run))
-        except OSError as error:
-            if not ledger.folder(plan.run).exists():
-                raise RelayError(f"cannot make the run's folder: {error}", exit_code=Exit.HUMAN) from None
-            count += 1
-            plan = plan_file.renamed(plan, f"{wanted}-{count}")
-        else:
-            files.sync_folder(draft.parent)
-            return plan
 
 
 def read_plan(ledger: Ledger, run: str) -> Plan:

@@ -57,7 +57,9 @@ class Ship(Struct, frozen=True, kw_only=True):
     publish: Literal["off", "ref", "push"] = "off"
 
 
-NoticeEvent = Literal["needs-human", "approval", "proposed", "shipped", "failed", "breach", "login-expired", "alert"]
+NoticeEvent = Literal[
+    "needs-human", "approval", "proposed", "shipped", "failed", "breach", "login-expired", "alert", "night"
+]
 """What a person is told of who is not looking."""
 
 
@@ -176,7 +178,11 @@ class Jail(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """plan.toml: everything a run was promised at its start, frozen, with the hash of each frozen file."""
+    """plan.toml: everything a run was promised at its start, frozen, with the hash of each frozen file.
+
+    `source` is where the spec was read, from the top of the repository where it lies there; `queued` is the entry of
+    the queue that the run was made from, which so is taken once, whenever Relay is killed.
+    """
 
     schema: int
     run: str
@@ -188,6 +194,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     spec_sha256: str
     files: dict[str, str]
     unchecked: bool = False
+    source: str | None = None
+    queued: str | None = None
     phases: tuple[Phase, ...]
     agents: tuple[Agent, ...]
     criteria: tuple[Criterion, ...] = ()

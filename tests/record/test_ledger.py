@@ -10,8 +10,8 @@ import pytest
 from relay.errors import Exit, RelayError
 from relay.host import files
 from relay.host.repository import Repository
+from relay.record import creation, plan_file, receipt
 from relay.record import ledger as ledgers
-from relay.record import plan_file, receipt
 from relay.record.ledger import Ledger
 from relay.terms import Plan, Receipt
 from tests.receipts import Event, act, judge, relay, start, told, work
@@ -30,7 +30,7 @@ def ledger(tmp_path: Path) -> Ledger:
 @pytest.fixture
 def plan(ledger: Ledger) -> Plan:
     """Return the plan of a run that was just made."""
-    return ledgers.create(ledger, wanted(), FROZEN)
+    return creation.create(ledger, wanted(), FROZEN)
 
 
 def wanted() -> Plan:
@@ -93,19 +93,19 @@ def test_a_run_that_cannot_be_written_leaves_no_trace(ledger: Ledger, monkeypatc
 
     monkeypatch.setattr(files, "write", full)
     with pytest.raises(RelayError, match="no space left"):
-        ledgers.create(ledger, wanted(), FROZEN)
+        creation.create(ledger, wanted(), FROZEN)
     assert list((ledger.root / "runs").iterdir()) == []
 
 
 def test_a_draft_of_a_killed_relay_is_no_run_and_is_swept(ledger: Ledger) -> None:
     (ledger.root / "runs" / ".new-abc" / "legs").mkdir(parents=True)
     assert ledgers.runs(ledger) == []
-    plan = ledgers.create(ledger, wanted(), FROZEN)
+    plan = creation.create(ledger, wanted(), FROZEN)
     assert [path.name for path in (ledger.root / "runs").iterdir()] == [plan.run]
 
 
 def test_a_taken_id_gets_the_next_number_and_the_plan_says_so(ledger: Ledger, plan: Plan) -> None:
-    second, third = (ledgers.create(ledger, wanted(), FROZEN) for _ in range(2))
+    second, third = (creation.create(ledger, wanted(), FROZEN) for _ in range(2))
     assert (second.run, third.run) == (f"{plan.run}-2", f"{plan.run}-3")
     assert [ledgers.read_plan(ledger, run).run for run in ledgers.runs(ledger)] == [plan.run, second.run, third.run]
 
@@ -113,12 +113,12 @@ def test_a_taken_id_gets_the_next_number_and_the_plan_says_so(ledger: Ledger, pl
 def test_a_ledger_of_another_format_is_refused(ledger: Ledger, plan: Plan) -> None:
     (ledger.root / "format").write_text("2\n")
     with pytest.raises(RelayError, match="has format `2`, and this version reads 1"):
-        ledgers.create(ledger, plan, FROZEN)
+        creation.create(ledger, plan, FROZEN)
 
 
 def test_a_run_is_found_by_a_part_of_its_id_that_fits_one(ledger: Ledger, plan: Plan) -> None:
     assert ledgers.find(ledger, "fix-login") == plan.run
-    ledgers.create(ledger, wanted(), FROZEN)
+    creation.create(ledger, wanted(), FROZEN)
     assert ledgers.find(ledger, plan.run) == plan.run
     for part, words in (("fix", "fits 2 runs"), ("other", "no run `other` here"), ("", "no run `` here")):
         with pytest.raises(RelayError, match=words):
