@@ -13,6 +13,15 @@ T = TypeVar("T", Receipt, Start)
 
 def encode(value: Receipt | Start) -> bytes:
     """Return canonical JSON: sorted keys, one value a file, a final newline."""
+    return _canonical(value)
+
+
+def canonical(data: bytes) -> bool:
+    """Tell whether bytes are written as `encode` writes them; a version with fewer fields did so as well."""
+    return _canonical(msgspec.json.decode(data)) == data
+
+
+def _canonical(value: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=1) + b"\n"
 
 

@@ -142,7 +142,7 @@ def _chain(ledger: Ledger, run: str, legs: list[str], prev: str | None, say: Say
                 say(path, f"the receipt is that of `{sealed.run}/{sealed.leg}`")
             if prev is not None and sealed.prev != prev:
                 say(path, "the receipt does not name the one before it by hash: the chain breaks here")
-            if receipt.encode(sealed) != data:
+            if not receipt.canonical(data):
                 say(path, "the receipt is not written as Relay writes one")
         prev = files.sha256(data)
     return found

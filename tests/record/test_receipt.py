@@ -38,6 +38,15 @@ def test_the_bytes_are_canonical() -> None:
     assert receipt.sha256(RECEIPTS[0]) == files.sha256(data)
 
 
+def test_a_version_that_knew_fewer_fields_wrote_canonical_bytes_too() -> None:
+    older = {name: value for name, value in _whole().items() if name != "settled"}
+    data = json.dumps(older, sort_keys=True, indent=1).encode() + b"\n"
+    assert receipt.canonical(data)
+    assert receipt.decode(data, Receipt, "receipt.json") == RECEIPTS[0]
+    assert not receipt.canonical(json.dumps(older, indent=1).encode())
+    assert not receipt.canonical(data + b"\n")
+
+
 def test_money_is_whole_microdollars() -> None:
     data = json.loads(receipt.encode(RECEIPTS[0])) | {"cost_microusd": 0.5}
     with pytest.raises(RelayError, match="cost_microusd"):
