@@ -7,15 +7,18 @@ import msgspec
 
 from relay import acts, ways
 from relay.errors import RelayError
-from relay.host import clock, files, git, proc
+from relay.host import files, git
 from relay.host.repository import Repository
 from relay.record import evidence, receipt
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import gate, history
 from relay.terms import Pins, Plan, Receipt, Start
-from relay.ways import pr, publish, rebase, sealing, signing, words
-from relay.ways.base import Out, Parcel
+from relay.ways import publish, rebase, sealing, signing, words
+from relay.ways.base import Out, Parcel, intent
+from relay.ways.following import follow, withdraw
+
+__all__ = ["approve", "finish", "follow", "preflight", "published", "ship", "withdraw"]
 
 RACES: Final = 3
 """How often a commit is made anew for a branch that moved in the very moment; then a person is asked."""
@@ -24,6 +27,7 @@ RACES: Final = 3
 def preflight(repo: Repository, plan: Plan) -> None:
     """Refuse, before anything is spent on a run, a method that could not send its result out: a `RelayError`."""
     ways.check(repo, plan.ship)
+    signing.preflight(repo, plan)
 
 
 def approve(
@@ -110,7 +114,8 @@ def _attempt(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval: Rec
     onto, tree = tip.onto or pins.base, pins.tree
     moved = onto != pins.base
     if moved:
-        merged, overlap = rebase.merged(ledger, plan, pins, onto)
+        there = git.tree(ledger.repo, onto) if _there(ledger.repo, pins, onto) else None
+        merged, overlap = (there, ()) if there else rebase.merged(ledger, plan, pins, onto)
         if merged is None:
             return rebase.seal(ledger, plan, chain, pins, onto, overlap)
         tree = merged
@@ -119,23 +124,10 @@ def _attempt(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval: Rec
     if moved and not rebase.still_holds(ledger, plan, about, commit, leg=leg, now=onto):
         return rebase.seal(ledger, plan, chain, pins, onto, ())
     git.put_ref(ledger.repo, f"refs/relay/{plan.run}/{leg}", commit)
-    start = Start(
-        schema=1,
-        run=plan.run,
-        leg=leg,
-        act="ship",
-        kind="act",
-        start=pins.head,
-        base=onto,
-        common_dir=str(ledger.repo.common),
-        nonce=target,
-        started=clock.stamp(),
-        relay=proc.this(),
-        pins=msgspec.structs.replace(pins, head=commit, base=onto, tree=tree),
-    )
+    parcel = Parcel(ledger=ledger, plan=plan, chain=tuple(chain), leg=leg, target=target, commit=commit, now=tip.now)
+    start = intent(parcel, leg, msgspec.structs.replace(pins, head=commit, base=onto, tree=tree), pins.head)
     page = words.proposal(ledger, plan, about, _by(approval))
     ledgers.begin(ledger, start)
-    parcel = Parcel(ledger=ledger, plan=plan, chain=tuple(chain), leg=leg, target=target, commit=commit, now=tip.now)
     try:
         out = way.send(parcel, page)
     except ways.MovedError:
@@ -144,6 +136,16 @@ def _attempt(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval: Rec
     except RelayError as error:
         return sealing.failed(ledger, plan, chain, start, approval, error.message, error.hint)
     return sealing.confirmed(ledger, plan, chain, start, out, target)
+
+
+def _there(repo: Repository, pins: Pins, onto: str) -> bool:
+    """Tell whether every file that was changed is there already as it was accepted: merged by somebody's own hand."""
+    listed = ("diff-tree", "-r", "--no-renames", "--name-only", "-z")
+    changed, other = (
+        set(git.run(repo, *listed, *pair, "--").split(b"\0")) - {b""}
+        for pair in ((pins.base, pins.head), (pins.head, onto))
+    )
+    return not changed & other
 
 
 def finish(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
@@ -174,30 +176,6 @@ def finish(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
 def published(ledger: Ledger, plan: Plan) -> None:
     """Let the receipts of a run that is out be had elsewhere, where that is wanted and did not come about yet."""
     publish.write(ledger, plan)
-
-
-def follow(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], *, verify: bool = True) -> Receipt | None:
-    """Look after an open proposal, under the run's lock; returns what was sealed once it was merged, or closed.
-
-    Without `verify` a merge that `ship.verify` is to confirm is left for somebody who has the time. `UnknownError`
-    when the forge cannot be asked.
-    """
-    proposed = next((sealed for sealed in reversed(chain) if sealed.act == "ship"), None)
-    told = dict(proposed.effect or {}) if proposed is not None else {}
-    if told.get("outcome") != "proposed":
-        return None
-    parcel = Parcel(
-        ledger=ledger,
-        plan=plan,
-        chain=tuple(chain),
-        leg=proposed.leg if proposed is not None else "",
-        target=told["into"],
-        commit=told["commit"],
-    )
-    out = pr.follow(parcel, told)
-    if out is None or (out.outcome == "shipped" and plan.ship.verify and not verify):
-        return None
-    return sealing.confirmed(ledger, plan, chain, None, out, told["into"])
 
 
 def _about(chain: Sequence[Receipt], approval: Receipt) -> Sequence[Receipt]:

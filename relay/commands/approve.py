@@ -58,6 +58,7 @@ def _decided(here: Ledger, plan: Plan, chain: Sequence[Receipt], asked: rules.Ne
     from relay import ship
     from relay.telling import Teller
 
+    _refuse_late(plan, chain, asked, wish)
     if isinstance(asked, rules.End) and asked.outcome == "shipped":
         term.say(f"{plan.run} has shipped already")
         ship.published(here, plan)
@@ -71,6 +72,21 @@ def _decided(here: Ledger, plan: Plan, chain: Sequence[Receipt], asked: rules.Ne
         return rules.next_leg(plan, ledgers.receipts(here, plan.run))
     about = _about(plan, chain, asked, _again(here, chain, asked, wish))
     return _shipped(here, plan, chain, asked, about)
+
+
+def _refuse_late(plan: Plan, chain: Sequence[Receipt], step: rules.Next, wish: Wish) -> None:
+    """Refuse to say anew what goes out, or where, once it is out: nothing would come of it."""
+    if not isinstance(step, rules.End) or step.outcome not in {"shipped", "proposed"}:
+        return
+    sent = next((dict(one.effect or {}) for one in reversed(chain) if one.act == "ship"), {})
+    into, wanted = ((name or "").removeprefix("refs/heads/") for name in (sent.get("into"), wish.into))
+    if wish.leg is None and wanted in {"", into}:
+        return
+    first = f"relay reject {plan.run} --why TEXT    (it closes the proposal)"
+    raise RelayError(
+        f"run `{plan.run}` is {step.outcome} already, into `{into}`: --into and --leg come too late",
+        hint=first if step.outcome == "proposed" else f"relay trace {plan.run}",
+    )
 
 
 def _again(here: Ledger, chain: Sequence[Receipt], step: rules.Next, wish: Wish) -> Wish:
@@ -143,6 +159,7 @@ def _shown(here: Ledger, plan: Plan, wish: Wish) -> int:
 
     chain = ledgers.receipts(here, plan.run)
     step = rules.next_leg(plan, chain)
+    _refuse_late(plan, chain, step, wish)
     if isinstance(step, rules.End) and step.outcome in {"shipped", "proposed"}:
         term.say(f"{plan.run} is {step.outcome} already")
         return 0

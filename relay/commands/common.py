@@ -1,9 +1,13 @@
 """What every verb has: the way to a run, and how it is told where that stands."""
 
+import math
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
+
+import click
 
 from relay import telling
 from relay.commands.options import as_json, everywhere, folder
@@ -16,6 +20,10 @@ from relay.telling import coloured
 from relay.terms import Plan, Receipt
 
 __all__ = ["as_json", "code", "everywhere", "finish", "folder", "ledger", "next_command", "outcome", "run_or_only"]
+
+
+GLANCE: Final = 5.0
+"""Seconds that a command such as `relay status` spends on all forges together."""
 
 
 def ledger() -> Ledger:
@@ -68,13 +76,20 @@ def outcome(here: Ledger, run: str) -> str:
 
 
 def follow(here: Ledger, plan: Plan, *, verify: bool = False) -> None:
-    """Look after an open proposal: seal its merge or its end, and say that; `verify` says there is time to confirm."""
-    from relay import ship
-    from relay.host import lock
-    from relay.telling import Teller
+    """Look after an open proposal: seal its merge or its end, and say that; `verify` says there is time to confirm.
 
+    Where there is none, all that one command looks after shares `GLANCE`; what is left unasked is said.
+    """
+    from relay import ship
+    from relay.host import clock, lock
+    from relay.telling import Teller
+    from relay.ways import patience
+
+    over = math.inf
+    if not verify:
+        over = click.get_current_context().meta.setdefault("relay.glance", clock.monotonic() + GLANCE)
     try:
-        with lock.hold(here.run_lock(plan.run), "following", plan.run):
+        with patience.until(over), lock.hold(here.run_lock(plan.run), "following", plan.run):
             sealed = ship.follow(here, plan, ledgers.receipts(here, plan.run), verify=verify)
     except RelayError as error:
         term.say(f"{plan.run}: its proposal cannot be looked at now: {error.message}")

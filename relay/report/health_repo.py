@@ -9,6 +9,7 @@ from relay.errors import RelayError
 from relay.host import files, git
 from relay.host.repository import Repository
 from relay.record.config import Config
+from relay.ways import signing
 
 SHOWN: Final = 5
 """How many paths are named; the rest are counted."""
@@ -22,7 +23,7 @@ Found = tuple[Literal["ok", "warn", "FAIL"], str, str]
 def look(repo: Repository, commit: str, settings: Config) -> Iterator[Found]:
     """Look at everything that a leg's worktree does not have, or has otherwise."""
     yield from _hooks(repo, commit)
-    yield from _signing(repo)
+    yield from _signing(repo, commit)
     yield from _parts(repo, commit, settings)
     yield from _hidden(repo)
     yield from _dirty(repo)
@@ -49,12 +50,16 @@ def _hooks(repo: Repository, commit: str) -> Iterator[Found]:
         yield "warn", f"hooks that do not run for Relay's commits: {', '.join(active)}", hint
 
 
-def _signing(repo: Repository) -> Iterator[Found]:
-    """Say that Relay does not sign, where git would."""
-    said = git.run(repo, "config", "--type=bool", "--get", "commit.gpgsign", ok=(0, 1, 128)).strip()
-    if said == b"true":
-        hint = "sign the merge yourself, or let the server do it"
-        yield "warn", "commit.gpgsign is on, and Relay does not sign: nobody is there to unlock a key", hint
+def _signing(repo: Repository, commit: str) -> Iterator[Found]:
+    """Say whether what ships can be signed, where git would sign it."""
+    if not signing.wanted(repo):
+        return
+    try:
+        signing.attempt(repo, commit)
+    except RelayError as error:
+        yield "FAIL", error.message, error.hint
+    else:
+        yield "ok", "commit.gpgSign is on, and the key signs: so will every commit that ships", ""
 
 
 def _parts(repo: Repository, commit: str, settings: Config) -> Iterator[Found]:

@@ -3,9 +3,10 @@
 from typing import Literal, Protocol
 
 from relay.errors import Exit, RelayError
+from relay.host import clock, proc
 from relay.host.repository import Repository
 from relay.record.ledger import Ledger
-from relay.terms import Check, Plan, Receipt, Ship, Struct
+from relay.terms import Check, Pins, Plan, Receipt, Ship, Start, Struct
 
 
 class Parcel(Struct, frozen=True, kw_only=True):
@@ -26,6 +27,24 @@ class Parcel(Struct, frozen=True, kw_only=True):
     def repo(self) -> Repository:
         """Return the repository that the run belongs to."""
         return self.ledger.repo
+
+
+def intent(parcel: Parcel, leg: str, pins: Pins, head: str) -> Start:
+    """Return what is written before a deed out there: of `head`, that of the run, the commit that `pins` names."""
+    return Start(
+        schema=1,
+        run=parcel.plan.run,
+        leg=leg,
+        act="ship",
+        kind="act",
+        start=head,
+        base=pins.base,
+        common_dir=str(parcel.repo.common),
+        nonce=parcel.target,
+        started=clock.stamp(),
+        relay=proc.this(),
+        pins=pins,
+    )
 
 
 class Tip(Struct, frozen=True, kw_only=True):

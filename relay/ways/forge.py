@@ -1,12 +1,15 @@
 """A forge: where a proposal to change a branch is opened, discussed and merged."""
 
+import re
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from relay.terms import Struct
 from relay.ways.base import UnknownError
 
 Read = TypeVar("Read")
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class Home(Struct, frozen=True, kw_only=True):
@@ -22,14 +25,26 @@ class Home(Struct, frozen=True, kw_only=True):
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
-    """A pull request or merge request as the forge tells it; `merged_as` is the commit that its merge made."""
+    """A pull request or merge request as the forge tells it, from the commit `head` into the branch `base`.
+
+    `merged_as` is the commit that its merge made; `armed` says that the forge merges it once its conditions hold.
+    """
 
     number: int
     id: str
     url: str
     state: Literal["open", "merged", "closed"]
     head: str
+    base: str
     merged_as: str | None = None
+    armed: bool = False
+
+
+def commit(told: object) -> str:
+    """Return the id of a commit that a forge told; `ValueError` for what is none, since git is given it."""
+    if not isinstance(told, str) or not _COMMIT.fullmatch(told):
+        raise ValueError("no id of a commit")
+    return told
 
 
 def read(answer: object, make: Callable[[Any], Read]) -> Read:
@@ -57,3 +72,6 @@ class Forge(Protocol):
 
     def merge_when_ready(self, proposal: Proposal) -> None:
         """Ask the forge to merge it once its own conditions hold."""
+
+    def close(self, proposal: Proposal) -> None:
+        """Close it unmerged, and let the forge merge it by itself no more."""

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from relay.errors import RelayError
 from relay.host.repository import Repository
 from relay.terms import Ship
-from relay.ways import github, gitlab, remote
+from relay.ways import github, gitlab, remote, said
 from relay.ways.forge import Forge, Home
 
 _SCP: Final = re.compile(r"(?:[^@/]+@)?([^:/]+):(?!//)(.+)")
@@ -26,7 +26,7 @@ def home(repo: Repository, ship: Ship) -> Home:
     path = path.strip("/").removesuffix(".git").rstrip("/")
     if not host or "/" not in path:
         raise RelayError(
-            f"the address of remote `{ship.remote}` is no repository on a forge: `{address}`",
+            f"the address of remote `{ship.remote}` is no repository on a forge: `{said.address(address)}`",
             hint="name another one: [ship] remote",
         )
     return Home(host=host, path=path)

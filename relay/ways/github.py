@@ -1,6 +1,7 @@
 """GitHub: the same few requests by `gh`, which has the person's login, or over its REST API with a token.
 
-Sources: docs.github.com, "REST API endpoints for pull requests", and GraphQL `enablePullRequestAutoMerge`.
+Sources: docs.github.com, "REST API endpoints for pull requests", and GraphQL `enablePullRequestAutoMerge`
+and `disablePullRequestAutoMerge`.
 """
 
 import re
@@ -12,9 +13,9 @@ from urllib.parse import quote, urlsplit
 from relay.errors import RelayError
 from relay.host import clock
 from relay.terms import Ship, Struct
-from relay.ways import transport
+from relay.ways import patience, said, transport
 from relay.ways.base import RefusedError, UnknownError
-from relay.ways.forge import Home, Proposal, read
+from relay.ways.forge import Home, Proposal, commit, read
 
 WAITS: Final = (1.0, 3.0)
 """Seconds between tries of a question that the service could not answer."""
@@ -23,6 +24,7 @@ _AUTO: Final = (
     "mutation($id: ID!, $how: PullRequestMergeMethod!) "
     "{ enablePullRequestAutoMerge(input: {pullRequestId: $id, mergeMethod: $how}) { clientMutationId } }"
 )
+_NO_AUTO: Final = "mutation($id: ID!) { disablePullRequestAutoMerge(input: {pullRequestId: $id}) { clientMutationId } }"
 _TOKENS: Final = ("GH_TOKEN", "GITHUB_TOKEN")
 _ENTERPRISE: Final = ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
 _LOCAL: Final = re.compile(r"(?:localhost|127\.0\.0\.1|\[?::1\]?)(?::\d+)?")
@@ -57,7 +59,7 @@ class GitHub(Struct, frozen=True):
             except (RefusedError, UnknownError) as error:
                 problem = error
             try:
-                opened = [one for one in self.find(branch) if one.state == "open"]
+                opened = [one for one in self.find(branch) if one.state == "open" and one.base == base]
             except (RefusedError, UnknownError) as error:
                 raise UnknownError(f"{problem.message}; and then: {error.message}") from None
             if opened:
@@ -74,41 +76,52 @@ class GitHub(Struct, frozen=True):
     def merge_when_ready(self, proposal: Proposal) -> None:
         """Turn auto-merge on; GitHub refuses where the repository does not allow it, or nothing stands in the way."""
         how = (self.ship.auto_merge or "merge").upper()
-        answer = self._ask("POST", "graphql", {"query": _AUTO, "variables": {"id": proposal.id, "how": how}})
-        if answer.get("errors"):
-            raise RefusedError("; ".join(str(error.get("message")) for error in answer["errors"]))
+        self._mutate(_AUTO, {"id": proposal.id, "how": how})
+
+    def close(self, proposal: Proposal) -> None:
+        """Close it; GitHub turns auto-merge off then, and is told to where it does not."""
+        body = {"state": "closed"}
+        if read(self._ask("PATCH", f"/repos/{self.home.path}/pulls/{proposal.number}", body), _proposal).armed:
+            self._mutate(_NO_AUTO, {"id": proposal.id})
+
+    def _mutate(self, query: str, variables: Mapping[str, str]) -> None:
+        answer = self._ask("POST", "graphql", {"query": query, "variables": variables})
+        errors = read(answer, lambda one: [str(error["message"]) for error in one.get("errors") or ()])
+        if errors:
+            raise RefusedError(said.line("; ".join(errors)))
 
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
-        """Ask what may be asked twice, until there is an answer."""
-        for wait in (*WAITS, None):
-            try:
-                return self._once(method, path, body)
-            except UnknownError:
-                if wait is None:
-                    raise
-                clock.pause(wait)
+        """Ask what may be asked twice, until there is an answer; all tries together take no longer than one may."""
+        with patience.until(clock.monotonic() + transport.SECONDS):
+            for wait in (*WAITS, None):
+                try:
+                    return self._once(method, path, body)
+                except UnknownError:
+                    if wait is None or patience.rest() <= wait:
+                        raise
+                    clock.pause(wait)
         raise AssertionError
 
     def _once(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
         answer = self._send()(method, path, body)
         if answer.status in range(200, 300):
             return answer.json
-        said = _said(answer)
+        words = _words(answer)
         where = f"{self.home.path} on {self.home.host}"
         match answer.status:
             case 401:
                 hint = "gh auth login, or set GH_TOKEN to a token that is valid"
-                raise RefusedError(f"GitHub knows no such login (401): {said}", hint=hint)
+                raise RefusedError(f"GitHub knows no such login (401): {words}", hint=hint)
             case 403 | 429:
                 hint = "the token needs to write contents and pull requests"
-                raise RefusedError(f"GitHub forbids it for {where} ({answer.status}): {said}", hint=hint)
+                raise RefusedError(f"GitHub forbids it for {where} ({answer.status}): {words}", hint=hint)
             case 404:
                 hint = "see [ship] remote, and whether the token may see it"
-                raise RefusedError(f"GitHub has no {where}, or hides it (404): {said}", hint=hint)
+                raise RefusedError(f"GitHub has no {where}, or hides it (404): {words}", hint=hint)
             case status if status >= 500:  # noqa: PLR2004 - HTTP's own
-                raise UnknownError(f"GitHub could not answer ({status}): {said}")
+                raise UnknownError(f"GitHub could not answer ({status}): {words}")
             case _:
-                raise RefusedError(f"GitHub refused it ({answer.status}): {said}")
+                raise RefusedError(f"GitHub refused it ({answer.status}): {words}")
 
     def _send(self) -> Send:
         """Choose the means: `ship.api` by a token; else `gh` where it is; else the API by a token."""
@@ -145,22 +158,24 @@ def _address(base: str, path: str) -> str:
 
 
 def _proposal(one: Mapping[str, Any]) -> Proposal:
-    merged = bool(one.get("merged") or one.get("merged_at"))
+    merged, made = bool(one.get("merged") or one.get("merged_at")), one.get("merge_commit_sha")
     state: Literal["open", "merged", "closed"] = "merged" if merged else "open" if one["state"] == "open" else "closed"
     return Proposal(
         number=int(one["number"]),
         id=str(one.get("node_id", "")),
-        url=str(one["html_url"]),
+        url=said.line(one["html_url"]),
         state=state,
-        head=str(one["head"]["sha"]),
-        merged_as=one.get("merge_commit_sha") if merged else None,
+        head=commit(one["head"]["sha"]),
+        base=said.line(one["base"]["ref"]),
+        merged_as=commit(made) if merged and made else None,
+        armed=bool(one.get("auto_merge")),
     )
 
 
-def _said(answer: transport.Answer) -> str:
+def _words(answer: transport.Answer) -> str:
     """Return GitHub's own words, with what it says of each field."""
-    said = answer.json if isinstance(answer.json, dict) else {}
-    more = [
-        str(one.get("message") or one.get("code") or one) for one in said.get("errors", ()) if isinstance(one, dict)
-    ]
-    return "; ".join(filter(None, [str(said.get("message", "")), *more])) or answer.text[:200] or "no words"
+    told = answer.json if isinstance(answer.json, dict) else {}
+    errors = told.get("errors")
+    listed = errors if isinstance(errors, list) else []
+    more = [str(one.get("message") or one.get("code") or one) for one in listed if isinstance(one, dict)]
+    return said.line("; ".join(filter(None, [str(told.get("message", "")), *more])) or answer.text) or "no words"

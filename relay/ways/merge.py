@@ -1,11 +1,12 @@
 """A branch of this repository: `merge`, `fast-forward` and `merge-commit`, which differ in the commit alone."""
 
 from relay.errors import RelayError
-from relay.host import git, landing
+from relay.host import git
 from relay.host.repository import Repository
 from relay.record.ledger import Ledger
 from relay.terms import Plan, Ship
-from relay.ways.base import MovedError, Out, Parcel, RefusedError, Tip, Words
+from relay.ways import landing
+from relay.ways.base import Out, Parcel, RefusedError, Tip, Words
 
 HEADS = "refs/heads/"
 
@@ -25,6 +26,8 @@ def target(ledger: Ledger, plan: Plan, into: str | None) -> str:
     ref = wanted if wanted.startswith(HEADS) else f"{HEADS}{wanted}"
     if git.resolve(ledger.repo, ref) is None:
         raise RelayError(f"there is no branch `{wanted}` to ship into", hint=f"relay approve {plan.run} --into BRANCH")
+    if plan.ship.method != "command":  # a deployment moves nothing
+        landing.real(ledger.repo, ref)
     return ref
 
 
@@ -46,11 +49,7 @@ def look(parcel: Parcel) -> Out | None:
 
 def send(parcel: Parcel, _words: Words) -> Out:
     """Move the branch, and the checkout that has it, if nobody's uncommitted work is in the way."""
-    problem = landing.land(parcel.repo, parcel.target, parcel.commit, parcel.now or "")
-    if problem and git.resolve(parcel.repo, parcel.target) != parcel.now:
-        raise MovedError(f"{problem}: it moved in the same moment")
-    if problem:
-        raise RefusedError(problem)
+    landing.land(parcel.repo, parcel.target, parcel.commit, parcel.now or "")
     return Out(commit=parcel.commit)
 
 

@@ -7,7 +7,7 @@ from relay.host import git
 from relay.host.repository import Repository
 from relay.record.ledger import Ledger
 from relay.terms import Plan, Ship
-from relay.ways import forges, github, push, remote
+from relay.ways import forges, github, push, remote, said
 from relay.ways.base import Out, Parcel, RefusedError, Tip, UnknownError, Words
 from relay.ways.forge import Forge, Proposal
 
@@ -46,14 +46,31 @@ def tip(ledger: Ledger, plan: Plan, target: str) -> Tip:
 
 
 def look(parcel: Parcel) -> Out | None:
-    """Look for a proposal with this commit, open or merged; an open one is asked to be merged, if that is wanted."""
+    """Look for a proposal of this commit, however it ended; an open one is asked to be merged, if that is wanted."""
+    found = find(parcel)
+    if found is None:
+        return None
+    return _opened(parcel, _forge(parcel), found) if found.state == "open" else became(parcel, found)
+
+
+def view(parcel: Parcel, number: str) -> Proposal:
+    """Return a proposal as it stands now. Raises `UnknownError`."""
     try:
-        at = forges.of(parcel.repo, parcel.plan.ship)
-        found = at.find(branch(parcel.plan))
+        return _forge(parcel).view(int(number))
     except RefusedError as error:
         raise UnknownError(error.message, hint=error.hint) from None
-    fitting = [one for one in found if one.head == parcel.commit and one.state != "closed"]
-    return _opened(parcel, at, fitting[0]) if fitting else None
+
+
+def find(parcel: Parcel) -> Proposal | None:
+    """Return the newest proposal of this commit into that branch, one that was closed only if there is no other one.
+
+    Raises `UnknownError`.
+    """
+    try:
+        found = [one for one in _forge(parcel).find(branch(parcel.plan)) if not strays(parcel, one)]
+    except RefusedError as error:
+        raise UnknownError(error.message, hint=error.hint) from None
+    return next((one for one in found if one.state != "closed"), found[0] if found else None)
 
 
 def send(parcel: Parcel, words: Words) -> Out:
@@ -64,19 +81,20 @@ def send(parcel: Parcel, words: Words) -> Out:
     plan, name = parcel.plan, parcel.plan.ship.remote
     if parcel.commit == parcel.now:
         return Out(commit=parcel.commit)
-    at = forges.of(parcel.repo, plan.ship)
+    at, into = _forge(parcel), parcel.target.removeprefix(HEADS)
     at.find(branch(plan))  # whoever may not ask may not open one either: nothing is pushed for nothing
     was = remote.tip(parcel.repo, name, branch(plan))
     _ours(parcel, was)
     push.deliver(parcel, branch(plan), was)
     try:
         # A branch of a fork may have the same name: what is adopted stands at our commit, or where ours stood before.
-        found = [one for one in at.find(branch(plan)) if one.state == "open" and one.head in {parcel.commit, was}]
+        ours = [one for one in at.find(branch(plan)) if one.head in {parcel.commit, was} and one.base == into]
+        found = [one for one in ours if one.state == "open"]
         if found:
             at.update(found[0].number, words.title, words.body)
             opened = found[0]
         else:
-            opened = at.create(words.title, words.body, branch(plan), parcel.target.removeprefix(HEADS))
+            opened = at.create(words.title, words.body, branch(plan), into)
     except RefusedError as error:
         left = _back(parcel, was)
         raise RefusedError(error.message + f"; {left}" * bool(left), hint=error.hint) from None
@@ -90,20 +108,44 @@ def withdraw(parcel: Parcel) -> str:
     return _back(parcel, _before(parcel))
 
 
-def follow(parcel: Parcel, told: dict[str, str]) -> Out | None:
-    """Look what became of an open proposal; None while it is open."""
-    try:
-        now = forges.of(parcel.repo, parcel.plan.ship).view(int(told["number"]))
-    except RefusedError as error:
-        raise UnknownError(error.message, hint=error.hint) from None
-    if now.state == "open":
-        return None
-    out = _out(parcel, now)
-    if now.state == "closed":
-        return Out(commit=parcel.commit, outcome="failed", told={**out.told, "why": f"{now.url} was closed unmerged"})
+def became(parcel: Parcel, found: Proposal) -> Out:
+    """Tell what became of a proposal that ended; only the accepted commit, merged where it was to go, is shipped."""
+    out = _out(parcel, found)
+    if found.state == "closed":
+        return Out(commit=parcel.commit, outcome="failed", told={**out.told, "why": f"{found.url} was closed unmerged"})
+    odd = strays(parcel, found)
+    if odd:
+        merged = found.merged_as or found.head
+        why = f"{found.url} was merged as `{merged[:12]}`, but {odd}"
+        told = {**out.told, "merged": merged, "head": found.head, "why": why}
+        return Out(commit=parcel.commit, outcome="failed", told=told)
     remote.have(parcel.repo, parcel.plan.ship.remote, parcel.target.removeprefix(HEADS), out.commit)
-    more = {"why": "commits of others were merged with it"} if now.head != parcel.commit else {}
-    return Out(commit=out.commit, told={**out.told, **more})
+    return out
+
+
+def strays(parcel: Parcel, found: Proposal) -> str:
+    """Say in what a proposal is not the accepted one: others push onto its branch, and lead it into another one."""
+    base = parcel.target.removeprefix(HEADS)
+    apart = [f"its commit is `{found.head[:12]}`, not the accepted `{parcel.commit[:12]}`"]
+    apart *= found.head != parcel.commit
+    return " and ".join(apart + [f"it goes into `{found.base}`, not into `{base}`"] * (found.base != base))
+
+
+def close(parcel: Parcel, found: Proposal) -> Proposal:
+    """Close an open proposal and let nobody merge it by itself any more; returns how it stands then.
+
+    Its branch is kept, with what was said there. Raises `RefusedError` or `UnknownError`.
+    """
+    at = _forge(parcel)
+    at.close(found)
+    now = at.view(found.number)
+    if now.state == "open":
+        raise RefusedError("it was asked to close it, and left it open")
+    return now
+
+
+def _forge(parcel: Parcel) -> Forge:
+    return forges.of(parcel.repo, parcel.plan.ship)
 
 
 def _ours(parcel: Parcel, was: str | None) -> None:
@@ -113,9 +155,9 @@ def _ours(parcel: Parcel, was: str | None) -> None:
         return
     remote.have(parcel.repo, parcel.plan.ship.remote, branch(parcel.plan), was)
     shape = "--format=%h by %an: %s"
-    said = git.run(parcel.repo, "log", "-1", shape, was, "--").decode("utf-8", "replace").strip()
+    theirs = said.line(git.run(parcel.repo, "log", "-1", shape, was, "--").decode("utf-8", "replace"))
     raise RefusedError(
-        f"branch `{branch(parcel.plan)}` on `{parcel.plan.ship.remote}` has a commit that is not ours: {said}",
+        f"branch `{branch(parcel.plan)}` on `{parcel.plan.ship.remote}` has a commit that is not ours: {theirs}",
         hint=f"take it in by `relay reject {parcel.plan.run} --why TEXT`, or move the branch away",
     )
 
@@ -142,12 +184,12 @@ def _opened(parcel: Parcel, at: Forge, found: Proposal) -> Out:
     out, how = _out(parcel, found), parcel.plan.ship.auto_merge
     if how is None or found.state != "open":
         return out
-    said: str = how
+    told: str = how
     try:
         at.merge_when_ready(found)
     except (RefusedError, UnknownError) as error:
-        said = f"no: {error.message}"
-    return Out(commit=out.commit, outcome=out.outcome, told={**out.told, "auto_merge": said})
+        told = f"no: {error.message}"
+    return Out(commit=out.commit, outcome=out.outcome, told={**out.told, "auto_merge": told})
 
 
 def _out(parcel: Parcel, found: Proposal) -> Out:

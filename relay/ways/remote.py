@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from relay.errors import RelayError
-from relay.host import git, redact
+from relay.host import git
 from relay.host.gitenv import Answer
 from relay.host.repository import Repository
 from relay.terms import Struct
+from relay.ways import patience, said
 from relay.ways.base import MovedError, RefusedError, UnknownError
 
 LOOK_SECONDS: Final = 60.0
@@ -38,6 +39,7 @@ def address(repo: Repository, name: str) -> str:
     """Return the address that a remote is pushed to; `RelayError` where there is no such remote."""
     answer = _call(repo, "remote", "get-url", "--push", "--", name)
     if answer.code:
+        name = said.address(name)  # some write an address there
         known = git.run(repo, "remote").decode("utf-8", "replace").split()
         hint = f"say which in [ship] remote: {', '.join(known)}" if known else f"git remote add {name} URL"
         raise RelayError(f"there is no remote `{name}` to ship to", hint=hint)
@@ -79,7 +81,7 @@ def push(
     """
     listed = _call(repo, "remote", "get-url", "--push", "--all", name).out.splitlines()
     if len(listed) > 1:
-        hint = f'name one: git remote add ship {os.fsdecode(listed[0])}, and [ship] remote = "ship"'
+        hint = f'name one: git remote add ship {said.address(os.fsdecode(listed[0]))}, and [ship] remote = "ship"'
         raise RefusedError(f"`{name}` has {len(listed)} addresses to push to, which cannot all move at once", hint=hint)
     ref = _full(branch)
     shape = ("--porcelain", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
@@ -101,7 +103,7 @@ def push(
         raise MovedError(f"`{branch}` on `{name}` moved in the same moment")
     words = _words(answer)
     if verdict or _DENIED.search(answer.err) or "pre-push" in words or hook is not None:
-        why = verdict.rpartition("\t")[2]
+        why = said.line(verdict.rpartition("\t")[2])
         raise RefusedError(f"`{name}` did not take it into `{branch}`: {f'{why}: ' * bool(why)}{words}")
     raise UnknownError(_sentence(name, answer), hint=_hint(name, answer))
 
@@ -138,8 +140,9 @@ def _reach(repo: Repository, seconds: float, *args: str, hooks: str = os.devnull
         env["GIT_SSH_COMMAND"] = "ssh -o BatchMode=yes -o ConnectTimeout=20"
     config = (("core.hooksPath", hooks), ("credential.interactive", "false"))
     top = repo.top if hooks != os.devnull else repo.main_top
+    within = patience.left(seconds)
     try:
-        return git.call(repo, "-C", str(top or repo.common), *args, env=env, config=config, timeout=seconds)
+        return git.call(repo, "-C", str(top or repo.common), *args, env=env, config=config, timeout=within)
     except RelayError as error:
         raise RefusedError(error.message, hint=error.hint) from None
 
@@ -153,8 +156,8 @@ def _words(answer: Answer) -> str:
     lines = [" ".join(line.split()) for line in answer.err.splitlines() if line.strip()]
     theirs = [line.removeprefix("remote:").strip() for line in lines if line.startswith("remote:")]
     ours = [line for line in lines if not line.startswith(("remote:", "hint:", "To ", "error: failed to push"))]
-    said = "; ".join(dict.fromkeys(line for line in [*theirs, *ours] if line.strip("- ")))
-    return redact.own().text(said or f"git exited {answer.code}")[:600]
+    heard = "; ".join(dict.fromkeys(line for line in [*theirs, *ours] if line.strip("- ")))
+    return said.line(heard or f"git exited {answer.code}", 600)
 
 
 def _hint(name: str, answer: Answer) -> str:

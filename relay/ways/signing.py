@@ -1,7 +1,8 @@
 """Commits signed as the person's settings ask, and never a window or a terminal that waits for a passphrase.
 
 `commit-tree` signs only when it is told to (pitfalls row 23), so the setting is read. GnuPG is run in its batch mode,
-where a key that is not unlocked is an error at once; other programs have no terminal, and end at a time limit.
+where a key that is not unlocked is an error at once; other programs have no terminal, and end at a time limit. The same
+is tried before a run begins: a key that cannot sign is known before anything is spent.
 """
 
 import os
@@ -14,10 +15,14 @@ from relay.errors import RelayError
 from relay.host import git
 from relay.host.gitenv import Config
 from relay.host.repository import Repository
+from relay.terms import Plan
 from relay.ways.base import RefusedError
 
 SECONDS: Final = 45.0
 """How long a signature may take; a key on a card that wants a touch has this long."""
+
+UNSIGNED: Final = "git config commit.gpgSign false"
+"""What a person types who wants no signatures here."""
 
 _BATCH: Final = '#!/bin/sh\nexec {program} --batch --no-tty --pinentry-mode=error "$@"\n'
 
@@ -25,6 +30,17 @@ _BATCH: Final = '#!/bin/sh\nexec {program} --batch --no-tty --pinentry-mode=erro
 def wanted(repo: Repository) -> bool:
     """Tell whether the person's settings ask for signed commits."""
     return git.call(repo, "config", "--type=bool", "--get", "commit.gpgSign").out.strip() == b"true"
+
+
+def preflight(repo: Repository, plan: Plan) -> None:
+    """Refuse a run whose result is to be signed by a key that cannot: `RefusedError`, and no ref is written."""
+    if wanted(repo) and plan.ship.method != "fast-forward":  # which sends the worker's own commit
+        attempt(repo, plan.base)
+
+
+def attempt(repo: Repository, base: str) -> None:
+    """Sign a commit that nobody will see, with the files of another; `RefusedError` where that fails."""
+    commit(repo, git.tree(repo, base), [], "relay: can it be signed?\n")
 
 
 def commit(repo: Repository, tree: str, parents: Sequence[str], message: str) -> str:
@@ -46,7 +62,7 @@ def commit(repo: Repository, tree: str, parents: Sequence[str], message: str) ->
         except RelayError as error:
             raise RefusedError(
                 f"the commit cannot be signed, as `commit.gpgSign` asks: {error.message}",
-                hint=f"unlock the key, for instance by signing something yourself: {_example(kind)}",
+                hint=f"unlock the key by signing something yourself: {_example(kind)}; or: {UNSIGNED}",
             ) from None
 
 

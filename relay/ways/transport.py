@@ -6,17 +6,20 @@ A token goes to the address it is for and nowhere else: no redirect is followed.
 import json
 import os
 import re
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from relay import __version__
 from relay.host import proc, redact
 from relay.terms import Limits, Struct
+from relay.ways import patience, said
 from relay.ways.base import UnknownError
 
 SECONDS: Final = 30.0
-"""How long one question may take."""
+"""How long one question may take, all in all."""
 LIMIT: Final = 8 << 20
 """Bytes of the longest answer that is read."""
 
@@ -41,12 +44,38 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 def token(names: Iterable[str]) -> str | None:
-    """Return the first of these variables that is set."""
-    return next((value for name in names if (value := os.environ.get(name, "").strip())), None)
+    """Return the first of these variables that is set; what it holds is shown and kept nowhere from then on."""
+    found = next(((name, value) for name in names if (value := os.environ.get(name, "").strip())), None)
+    redact.learn(dict([found] if found else []))
+    return found[1] if found else None
 
 
 def http(address: str, token_: str, method: str, body: Mapping[str, Any] | None) -> Answer:
-    """Ask over HTTP; `UnknownError` where no answer came, so that nobody can say what it did."""
+    """Ask over HTTP; `UnknownError` where no answer came, so that nobody can say what it did.
+
+    One limit holds from looking the name up to the last byte: a limit of a socket's own would start anew with each byte
+    that trickles in. Whoever is too slow is left to a thread that nobody waits for.
+    """
+    seconds = patience.left(SECONDS)
+    came: SimpleQueue[Answer | Exception] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            came.put(_asked(address, token_, method, body, seconds))
+        except Exception as error:  # noqa: BLE001 - raised where it is waited for
+            came.put(error)
+
+    threading.Thread(target=ask, name="asking a forge", daemon=True).start()
+    try:
+        answer = came.get(timeout=seconds)
+    except Empty:
+        raise _silent(address, f"it took longer than {seconds:.3g} seconds") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _asked(address: str, token_: str, method: str, body: Mapping[str, Any] | None, seconds: float) -> Answer:
     import urllib.error  # 20 ms that nobody needs who opens no proposal
     import urllib.request
     from http.client import HTTPException
@@ -65,14 +94,17 @@ def http(address: str, token_: str, method: str, body: Mapping[str, Any] | None)
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(address, data=data, headers=headers, method=method)  # noqa: S310 - checked before
     try:
-        with urllib.request.build_opener(_Stay).open(request, timeout=SECONDS) as response:
+        with urllib.request.build_opener(_Stay).open(request, timeout=seconds) as response:
             return _answer(response.status, response.read(LIMIT))
     except urllib.error.HTTPError as error:
         with error:
             return _answer(error.code, error.read(LIMIT))
     except (OSError, ValueError, HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        raise UnknownError(f"no answer from `{address.partition('?')[0]}`: {redact.own().text(str(reason))}") from None
+        raise _silent(address, getattr(error, "reason", error)) from None
+
+
+def _silent(address: str, why: object) -> UnknownError:
+    return UnknownError(f"no answer from `{said.address(address.partition('?')[0])}`: {said.line(why)}")
 
 
 def program(name: str, host: str, method: str, path: str, body: Mapping[str, Any] | None) -> Answer:
@@ -80,12 +112,13 @@ def program(name: str, host: str, method: str, path: str, body: Mapping[str, Any
     words = [name, "api", "--include", "--method", method, "--hostname", host]
     words += ["--input", "-", "--header", "Content-Type: application/json"] if body is not None else []
     given = b"" if body is None else json.dumps(body).encode()
-    limits = Limits(seconds=SECONDS, keep=LIMIT)
+    limits = Limits(seconds=patience.left(SECONDS), keep=LIMIT)
     ended = proc.run([*words, path.lstrip("/")], cwd=os.sep, env=proc.clean_env(_QUIET), stdin=given, limits=limits)
     found = list(_STATUS.finditer(ended.text))
     if not found:
-        said = redact.own().text(" ".join(ended.text.split()))[:300]
-        raise UnknownError(f"`{Path(name).name}` gave no answer: {said or f'it exited {ended.code}'}")
+        late = f"it took longer than {limits.seconds:.3g} seconds" if ended.ended == "timeout" else ""
+        why = late or said.line(ended.text) or f"it exited {ended.code}"
+        raise UnknownError(f"`{Path(name).name}` gave no answer: {why}")
     head, _, rest = ended.text[found[-1].start() :].replace("\r\n", "\n").partition("\n\n")
     return _answer(int(_STATUS.findall(head)[0]), rest.encode())
 

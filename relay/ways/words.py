@@ -1,19 +1,19 @@
 """What a shipment says of itself: the commit's message and the page of a proposal, from the receipts and the reply."""
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
-from relay.host import redact
 from relay.record import evidence
 from relay.record.ledger import Ledger
 from relay.terms import JudgeReply, Plan, Receipt, WorkReply
+from relay.ways import inert
 from relay.ways.base import Words
 
 LONGEST: Final = 60_000
 """Characters of a proposal's page; GitHub takes 65,536."""
+_SAID: Final = 4_000
+"""Characters of what the worker says of its own work."""
 _LINE: Final = 300
-_LIVELY: Final = re.compile(r"[@#](?=\w)|(?<=\w)!(?=\d)")
 
 
 def message(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], by: str | None = None) -> str:
@@ -23,29 +23,29 @@ def message(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], by: str | None
     """
     outcome = "accepted (unchecked)" if plan.unchecked else ""
     if by is not None:
-        outcome = f"not accepted; {by} takes the responsibility"
+        outcome = f"not accepted; {inert.line(by)} takes the responsibility"
     trailers = [f"Relay-Run: {plan.run}", *[f"Relay-Outcome: {outcome}"] * bool(outcome)]
     last = plan.phases[-1].name
     for judge in _approving(chain).values():
         word = "Accepted-by" if judge.phase == last and by is None else "Reviewed-by"
-        trailers.append(f"{word}: {judge.agent} ({judge.model or judge.backend})")
-    parts = [plan.title, _summary(ledger, chain), "\n".join(trailers)]
+        trailers.append(f"{word}: {_who(judge)}")
+    parts = [plan.title, inert.message(_summary(ledger, chain), _SAID), "\n".join(trailers)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def proposal(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], by: str | None = None) -> Words:
     """Write a proposal: what, why, the criteria, the findings and how they ended, and the cost."""
     parts = [
-        _quiet(_summary(ledger, chain)),
-        "## Why\n\n" + "\n".join(f"> {line}".rstrip() for line in _quiet(_task(ledger, plan)).splitlines()),
+        inert.page(_summary(ledger, chain), _SAID),
+        "## Why\n\n" + inert.quoted(_task(ledger, plan)),
         *_criteria(plan, chain),
         *_findings(ledger, chain),
-        _made(plan, chain, by),
     ]
-    body = "\n\n".join(part for part in parts if part.strip())
-    if len(body) > LONGEST:
-        body = f"{body[:LONGEST]}\n\n[cut here: it was too long for a page]"
-    return Words(title=" ".join(plan.title.split())[:200], body=redact.own().text(body) + "\n")
+    body, made = "\n\n".join(part for part in parts if part), _made(plan, chain, by)
+    if len(body) > LONGEST - len(made):
+        whole = body[: LONGEST - len(made)].rpartition("\n")[0]
+        body = f"{whole}\n\n**Cut here: it was too long for a page.** The whole: `relay trace {plan.run}`"
+    return Words(title=" ".join(inert.seen(plan.title).split())[:200], body=f"{body}\n\n{made}\n")
 
 
 def _approving(chain: Sequence[Receipt]) -> dict[str | None, Receipt]:
@@ -77,10 +77,11 @@ def _criteria(plan: Plan, chain: Sequence[Receipt]) -> list[str]:
     texts = {criterion.id: criterion.text for criterion in plan.criteria}
     rows = ["| | criterion | holds | by | exit |", "|---|---|---|---|---|"]
     for result in judged.criteria:
-        command = f"`{_cell(result.command)}`" if result.command else result.by
+        command = inert.code(result.command, _LINE) if result.command else result.by
         code = "" if result.exit is None else str(result.exit)
         holds = "yes" if result.met else "**no**"
-        rows.append(f"| {result.id} | {_cell(_quiet(texts.get(result.id, '')))} | {holds} | {command} | {code} |")
+        text = inert.inline(texts.get(result.id, ""), _LINE)
+        rows.append(f"| {inert.inline(result.id, _LINE)} | {text} | {holds} | {command} | {code} |")
     return ["## Criteria", "\n".join(rows)]
 
 
@@ -96,14 +97,14 @@ def _findings(ledger: Ledger, chain: Sequence[Receipt]) -> list[str]:
         answer = evidence.reply_of(ledger, leg)
         titles = [claim.title for claim in answer.findings] if isinstance(answer, JudgeReply) else []
         for finding, title in zip(leg.findings, [*titles, *[""] * len(leg.findings)], strict=False):
-            where = f"{finding.severity}, {finding.evidence}, `{_cell(finding.path)}:{finding.line}`"
+            where = f"{finding.severity}, {finding.evidence}, {inert.code(f'{finding.path}:{finding.line}', _LINE)}"
             last[finding.id] = (leg, title, where)
         ends |= {settled.id: settled.how for settled in leg.settled}
     lines = []
     for id_, (leg, title, where) in last.items():
         stands = newest[leg.phase] is leg
         end = "stands, and does not block" if stands else ends.get(id_, "not named any more")
-        lines.append(f"- {id_} ({where}): {_quiet(' '.join(title.split())[:_LINE])} - **{end}**")
+        lines.append(f"- {id_} ({where}): {inert.inline(title, _LINE)} - **{end}**")
     return ["## Findings", "\n".join(lines)] if lines else []
 
 
@@ -113,21 +114,17 @@ def _made(plan: Plan, chain: Sequence[Receipt], by: str | None) -> str:
     spent = sum(leg.cost_microusd or 0 for leg in legs) / 1_000_000
     unknown = any(leg.cost_microusd is None for leg in legs)
     rounds, minutes = max((leg.round for leg in legs), default=1), sum(leg.seconds for leg in legs) / 60
-    who = {leg.phase: f"{leg.phase}: {leg.agent} ({leg.model or leg.backend})" for leg in legs}
+    who = {leg.phase: f"{leg.phase}: {inert.inline(_who(leg), _LINE)}" for leg in legs}
     lines = [
         f"- {'; '.join(who.values())}",
         f"- {len(legs)} legs, {rounds} rounds, {minutes:.1f} minutes, {'at least ' * unknown}${spent:.2f}",
         f"- run `{plan.run}`: `relay trace {plan.run}`",
     ]
     if by is not None:
-        lines.insert(0, f"- **Nothing accepted this change**: {by} takes the responsibility")
+        lines.insert(0, f"- **Nothing accepted this change**: {inert.inline(by, _LINE)} takes the responsibility")
     return "## How it came to be\n\n" + "\n".join(lines)
 
 
-def _quiet(text: str) -> str:
-    """Let no word of an agent call people or close what it numbers: a mark without width stands behind `@` and `#`."""
-    return _LIVELY.sub(lambda found: f"{found[0]}\u200b", text)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("`", "'")[:_LINE]
+def _who(leg: Receipt) -> str:
+    """Name an agent with its model, whose name may come from the service."""
+    return inert.line(f"{leg.agent} ({leg.model or leg.backend})")[:_LINE]

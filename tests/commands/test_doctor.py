@@ -136,7 +136,6 @@ def _shallow(world: World) -> None:
 
 WARNINGS: list[tuple[Callable[[World], object], str]] = [
     (lambda w: w.write({"calc.py": "x\n", "new.txt": "y\n"}), "does not see `calc.py`, `new.txt`"),
-    (lambda w: w.git("config", "commit.gpgsign", "true"), "Relay does not sign"),
     (lambda w: w.git("config", "core.hooksPath", ".husky/_"), "core.hooksPath is `.husky/_`"),
     (_hook, "hooks that do not run for Relay's commits: pre-commit"),
     (_submodule, "the repository has submodules"),

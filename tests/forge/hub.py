@@ -4,6 +4,7 @@ import json
 import re
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +22,7 @@ GONE: Final = 0
 
 @dataclass
 class Pull:
-    """One pull request."""
+    """One pull request; `tip` is the commit that was merged, whatever becomes of its branch then."""
 
     number: int
     title: str
@@ -32,6 +33,7 @@ class Pull:
     state: str = "open"
     merged_as: str | None = None
     auto: str | None = None
+    tip: str | None = None
 
 
 @dataclass
@@ -52,7 +54,14 @@ class Hub:
         self.pulls: list[Pull] = []
         self.asked: list[str] = []
         self.tokens: set[str] = set()
+        self.token = TOKEN
         self.auto_allowed = True
+        self.trickle = 0.0
+        """Seconds over which each answer comes, a byte now and then."""
+        self.repeats = ""
+        """What an unkind forge puts into its messages and addresses."""
+        self.meanwhile: dict[str, Callable[[], object]] = {}
+        """What happens just before a request such as `PATCH /pulls/N` is answered, once."""
         self._faults: dict[str, Fault] = {}
         self._lock = threading.RLock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -87,12 +96,12 @@ class Hub:
         tree = git("merge-tree", "--write-tree", self.away.tip(pull.base), head)
         made = git(*who, "commit-tree", tree, *parents, "-m", f"{pull.title} (#{pull.number})")
         git("update-ref", f"refs/heads/{pull.base}", made)
-        pull.state, pull.merged_as = "closed", made
+        pull.state, pull.merged_as, pull.tip = "closed", made, head
         return made
 
     def close(self, number: int = 1) -> None:
-        """Close a pull request without merging it."""
-        self.pulls[number - 1].state = "closed"
+        """Close a pull request without merging it, as somebody does on the page of it."""
+        self.pulls[number - 1].state, self.pulls[number - 1].auto = "closed", None
 
     def answer(self, method: str, target: str, body: dict[str, Any], token: str) -> tuple[int, Any]:
         """Answer one request: a status and what is JSON."""
@@ -102,6 +111,7 @@ class Hub:
             self.asked.append(f"{method} {path}")
             self.tokens.add(token)
             kind = f"{method} {re.sub(r'[0-9]+$', 'N', path)}"
+            self.meanwhile.pop(kind, lambda: None)()
             fault = self._faults.get(kind) or self._faults.get("*")
             if fault and fault.times > 0:
                 fault.times -= 1
@@ -109,8 +119,8 @@ class Hub:
                 if fault.done or fault.status == 200:
                     done = self._done(method, path, parse_qs(parts.query), body)
                     return done if fault.status == 200 else (fault.status, {"message": "Server Error"})
-                return fault.status, {"message": _WORDS.get(fault.status, "Server Error")}
-            if token not in {TOKEN, "none"}:
+                return fault.status, {"message": _WORDS.get(fault.status, "Server Error") + self.repeats}
+            if token not in {self.token, "none"}:
                 return 401, {"message": "Bad credentials"}
             return self._done(method, path, parse_qs(parts.query), body)
 
@@ -125,19 +135,21 @@ class Hub:
         if numbered and int(numbered[1]) <= len(self.pulls):
             pull = self.pulls[int(numbered[1]) - 1]
             if method == "PATCH":
-                pull.title, pull.body = body["title"], body["body"]
+                pull.title, pull.body = body.get("title", pull.title), body.get("body", pull.body)
+                pull.state = body.get("state", pull.state)
             return 200, self._shown(pull) | {"merged": pull.merged_as is not None}
         if path == "/graphql":
             pull = self.pulls[int(body["variables"]["id"].removeprefix("PR_")) - 1]
             if not self.auto_allowed:
                 return 200, {"data": None, "errors": [{"message": "Auto merge is not allowed for this repository"}]}
-            pull.auto = body["variables"]["how"]
-            return 200, {"data": {"enablePullRequestAutoMerge": {"clientMutationId": None}}}
+            pull.auto = body["variables"].get("how")
+            return 200, {"data": {}}
         return 404, {"message": "Not Found"}
 
     def _opened(self, body: dict[str, Any]) -> tuple[int, Any]:
         branches = self.away.branches()
-        if any(pull.head == body["head"] and pull.state == "open" for pull in self.pulls):
+        same = [pull for pull in self.pulls if (pull.head, pull.base) == (body["head"], body["base"])]
+        if any(pull.state == "open" for pull in same):
             return 422, _invalid(f"A pull request already exists for acme:{body['head']}.")
         if body["head"] not in branches or body["base"] not in branches:
             return 422, _invalid("head or base is invalid")
@@ -149,12 +161,13 @@ class Hub:
         return {
             "number": pull.number,
             "node_id": f"PR_{pull.number}",
-            "html_url": f"https://hub.example.org/acme/shop/pull/{pull.number}",
+            "html_url": f"https://hub.example.org/acme/shop/pull/{pull.number}{self.repeats}",
             "state": pull.state,
             "merged_at": "2026-11-30T02:00:00Z" if pull.merged_as else None,
             "merge_commit_sha": pull.merged_as or "f" * 40,
-            "head": {"ref": pull.head, "sha": self.away.branches().get(pull.head, "0" * 40)},
+            "head": {"ref": pull.head, "sha": pull.tip or self.away.branches().get(pull.head, "0" * 40)},
             "base": {"ref": pull.base},
+            "auto_merge": {"merge_method": pull.auto.lower()} if pull.auto else None,
         }
 
 
@@ -194,7 +207,10 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
             self.send_header("Connection", "close")
             self.end_headers()
             with suppress(BrokenPipeError, ConnectionResetError):  # whoever asked did not wait so long
-                self.wfile.write(data)
+                for byte in data if hub.trickle else ():
+                    self.wfile.write(bytes([byte]))
+                    time.sleep(hub.trickle / len(data))
+                self.wfile.write(b"" if hub.trickle else data)
 
         do_GET = do_POST = do_PATCH = do_PUT = _serve  # noqa: N815 - the names that http.server calls
 

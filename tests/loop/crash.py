@@ -148,8 +148,8 @@ def _about(args: tuple[Any, ...]) -> str:
 def _be_relay(order: dict[str, Any], log: Path, said: Path) -> int:
     """Become the command line, with all points wrapped."""
     from relay import cli
-    from relay.host import files, git, landing, worktree
-    from relay.ways import deploy, remote, transport
+    from relay.host import files, git, worktree
+    from relay.ways import deploy, landing, remote, transport
 
     os.setsid()
     output = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -167,7 +167,8 @@ def _be_relay(order: dict[str, Any], log: Path, said: Path) -> int:
     child.wrap(git, "run", only="worktree")
     for name in ("lease", "release"):
         child.wrap(worktree, name)
-    child.wrap(landing, "land")
+    for name in ("land", "move"):
+        child.wrap(landing, name)
     child.wrap(remote, "push")
     child.wrap(transport, "http")
     child.wrap(deploy, "send")

@@ -11,8 +11,8 @@ from tests.forge.lab import Lab
 from tests.loop.faults import stopped, through
 from tests.world import FIXED, World
 
-GH = shutil.which("gh")
-"""The real one, found before the tests get an environment of their own."""
+GH, GLAB = shutil.which("gh"), shutil.which("glab")
+"""The real ones, found before the tests get an environment of their own."""
 
 
 def accepted(world: World, **ship: object) -> None:
@@ -25,6 +25,21 @@ def accepted(world: World, **ship: object) -> None:
 def outcomes(world: World) -> list[str]:
     """Return what became of each shipment."""
     return [receipt["effect"]["outcome"] for receipt in world.receipts() if receipt["act"] == "ship"]
+
+
+def without(name: str, folder: Path) -> str:
+    """Return a PATH on which a program is not: where it lies, links to all that lies beside it take the place."""
+    found = []
+    for number, place in enumerate(map(Path, os.environ["PATH"].split(os.pathsep))):
+        if (place / name).exists():
+            links = folder / f"links-{number}"
+            links.mkdir()
+            for path in place.iterdir():
+                if path.name != name:
+                    (links / path.name).symlink_to(path)
+            place = links  # noqa: PLW2901 - as said
+        found.append(str(place))
+    return os.pathsep.join(found)
 
 
 def test_a_gh_that_is_there_is_asked_and_needs_no_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +63,7 @@ def test_a_gh_that_is_there_is_asked_and_needs_no_token(tmp_path: Path, monkeypa
 
 
 @pytest.mark.skipif(GH is None, reason="gh is not installed")
-def test_the_real_gh_opens_one_and_says_what_the_forge_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_real_gh_opens_one_closes_it_and_follows_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`github.localhost` is the one name that gh asks without TLS; a proxy leads it to the hub."""
     monkeypatch.setenv("PATH", f"{Path(GH or '').parent}:{os.environ['PATH']}")
     world, away = lined_up(tmp_path, method="pr")
@@ -61,11 +76,17 @@ def test_the_real_gh_opens_one_and_says_what_the_forge_refuses(tmp_path: Path, m
         hub.fails("POST /pulls", 403)
         stopped(world.inside("approve"), 4, "forbids it", "Resource not accessible")
         hub.mended()
-        through(world.inside("approve", world.only_run()))
-        hub.merge()
+        run = world.only_run()
+        through(world.inside("approve", run))
+        assert [(pull.title, pull.auto) for pull in hub.pulls] == [("Make add add", "REBASE")]
+        through(world.inside("reject", run, "--why", "say why in a comment"))
+        assert [(pull.state, pull.auto) for pull in hub.pulls] == [("closed", None)]
+        world.implementer({"calc.py": FIXED + "# since people pay\n"})
+        through(world.inside("resume"))
+        through(world.inside("approve", run))
+        hub.merge(2)
         through(world.inside("status"))
-    assert outcomes(world) == ["failed", "proposed", "shipped"]
-    assert [(pull.title, pull.auto) for pull in hub.pulls] == [("Make add add", "REBASE")]
+    assert outcomes(world) == ["failed", "proposed", "withdrawn", "proposed", "shipped"]
 
 
 def test_glab_opens_a_merge_request_and_follows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,6 +94,7 @@ def test_glab_opens_a_merge_request_and_follows_it(tmp_path: Path, monkeypatch: 
     away.on_a_forge("git@gitlab.example.org:acme/tools/shop.git")
     with Lab(away) as lab:
         made = programs.write(tmp_path / "bin", "glab", lab.url)
+        monkeypatch.setenv("PATH", without("glab", tmp_path))
         accepted(world, auto_merge="squash")
         stopped(world.inside("approve"), 4, "`glab`, which is not here", "install glab")
         monkeypatch.setenv("PATH", f"{made.parent}:{os.environ['PATH']}")
@@ -84,3 +106,41 @@ def test_glab_opens_a_merge_request_and_follows_it(tmp_path: Path, monkeypatch: 
         through(world.inside("status"))
     assert outcomes(world) == ["failed", "proposed", "shipped"]
     assert away.git("show", "main:calc.py") + "\n" == FIXED
+
+
+@pytest.mark.skipif(GLAB is None, reason="glab is not installed")
+def test_the_real_glab_opens_one_closes_it_and_follows_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host that the person's settings of glab lead to the hub, without TLS. Measured with glab 1.53."""
+    monkeypatch.setenv("PATH", f"{Path(GLAB or '').parent}:{os.environ['PATH']}")
+    world, away = lined_up(tmp_path, method="pr")
+    away.on_a_forge("git@gitlab.example.org:acme/tools/shop.git")
+    with Lab(away) as lab:
+        logged_in(lab.url.removeprefix("http://"))
+        accepted(world, auto_merge="squash")
+        lab.refuses = 403
+        stopped(world.inside("approve"), 4, "GitLab answered 403 for acme/tools/shop", "403 Forbidden")
+        lab.refuses = 0
+        run = world.only_run()
+        through(world.inside("approve", run))
+        assert [(request.state, request.auto) for request in lab.pulls] == [("open", "pipeline")]
+        through(world.inside("reject", run, "--why", "say why in a comment"))
+        assert [(request.state, request.auto) for request in lab.pulls] == [("closed", None)]
+        world.implementer({"calc.py": FIXED + "# since people pay\n"})
+        through(world.inside("resume"))
+        through(world.inside("approve", run))
+        lab.merge(2)
+        through(world.inside("status"))
+    assert outcomes(world) == ["failed", "proposed", "withdrawn", "proposed", "shipped"]
+    assert away.git("show", "main:calc.py") + "\n" == FIXED + "# since people pay\n"
+
+
+def logged_in(address: str) -> None:
+    """Write the settings that `glab auth login` leaves behind."""
+    path = Path(os.environ["XDG_CONFIG_HOME"], "glab-cli", "config.yml")
+    path.parent.mkdir()
+    path.write_text(
+        f"hosts:\n  gitlab.example.org:\n    api_protocol: http\n    api_host: {address}\n    token: {TOKEN}\n"
+    )
+    path.chmod(0o600)

@@ -2,14 +2,15 @@
 
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from relay.errors import Exit
-from tests.forge import TOKEN, Away, Hub, lined_up
+from tests.forge import TOKEN, Away, Hub, Pull, lined_up
 from tests.loop import doomed
 from tests.loop.crash import Crasher, Death, End
 from tests.world import FIXED, World
@@ -29,6 +30,7 @@ class Stage:
     crasher: Crasher
     folder: Path
     kept: Path
+    pulls: list[Pull]
 
     def relay(self, *argv: str, death: Death | None = None, watch: bool = False) -> End:
         """Run the command line in a child that may die."""
@@ -41,20 +43,25 @@ class Stage:
         self.world.spec()
         if until:
             assert self.relay(*until).code == 0
+        return self.kept_as_it_is()
+
+    def kept_as_it_is(self) -> "Stage":
+        """Remember how everything stands."""
         shutil.copytree(self.folder, self.kept, symlinks=True)
+        self.pulls = deepcopy(self.hub.pulls)
         return self
 
     def back(self) -> None:
         """Put everything back."""
         shutil.rmtree(self.folder)
         shutil.copytree(self.kept, self.folder, symlinks=True)
-        self.hub.pulls.clear()
+        self.hub.pulls[:] = deepcopy(self.pulls)
 
-    def deaths(self, *argv: str) -> list[Death]:
+    def deaths(self, *argv: str, settled: "Callable[[Stage], None] | None" = None) -> list[Death]:
         """Go through it once undisturbed, and choose the deaths that leave different worlds behind."""
         end = self.relay(*argv, watch=True)
         assert end.code == 0, end.said
-        self.settled()
+        (settled or Stage.settled)(self)
         found = [Death(point.number, "before") for point in end.points if point.before]
         found += [Death(point.number, "after") for point in end.points if point.after]
         outside = [point.number for point in end.points if point.name.startswith(OUTSIDE)]
@@ -83,7 +90,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     world, away = lined_up(folder, method="pr")
     (folder / "state").mkdir()
     with Hub(away) as hub, Crasher(beside) as crasher:
-        yield Stage(world, away, hub, crasher, folder, tmp_path / "kept")
+        yield Stage(world, away, hub, crasher, folder, tmp_path / "kept", [])
 
 
 def _again(stage: Stage, verb: str, death: Death, index: int) -> None:
@@ -124,6 +131,35 @@ def test_a_proposal_that_is_killed_anywhere_is_opened_once(stage: Stage) -> None
         assert (pull.state, pull.auto) == ("open", "SQUASH"), death
         assert stage.away.git("rev-list", f"main..{pull.head}").count("\n") == 0, death
         assert stage.world.receipts()[-1]["effect"]["commit"] == stage.away.tip(pull.head)
+
+
+def test_a_rejection_that_is_killed_anywhere_closes_the_proposal_and_proposes_nothing_by_itself(stage: Stage) -> None:
+    run = ("run", str(stage.world.spec()))
+    stage.ready(*run, method="pr", api=stage.hub.url, auto_merge="squash")
+    assert stage.relay("approve").code == 0
+    shutil.rmtree(stage.kept)
+    stage.kept_as_it_is()
+    reject = ("reject", stage.world.only_run(), "--why", "say why in a comment")
+    deaths = stage.deaths(*reject, settled=rejected)
+    assert len(deaths) > 6
+    for death in deaths:
+        stage.back()
+        assert stage.relay(*reject, death=death).code == -signal.SIGKILL, death
+        assert stage.relay("status").code == 0, death
+        if stage.world.receipts()[-1]["act"] != "reject":
+            assert stage.relay(*reject).code == 0, death
+        rejected(stage)
+
+
+def rejected(stage: Stage) -> None:
+    """Assert that the proposal is closed, that there is no other one, and that the run was rejected once."""
+    assert [(pull.state, pull.auto) for pull in stage.hub.pulls] == [("closed", None)]
+    receipts = stage.world.receipts()
+    assert [receipt["act"] for receipt in receipts].count("reject") == 1
+    outcomes = [receipt["effect"]["outcome"] for receipt in receipts if receipt["act"] == "ship"]
+    assert set(outcomes) <= {"proposed", "withdrawn", "failed"}, outcomes
+    verified = stage.relay("verify", stage.world.only_run())
+    assert verified.code == 0, verified.said
 
 
 def test_a_night_that_approves_itself_and_is_killed_anywhere_opens_one_proposal(stage: Stage) -> None:

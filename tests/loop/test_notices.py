@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,22 @@ def test_a_question_a_breach_and_a_failure_are_events_of_their_own(tmp_path: Pat
     assert wanted.events == ["needs-human", "breach", "failed"]
 
 
+def test_a_login_that_expired_is_an_event_of_its_own_and_told_once(tmp_path: Path, wanted: Wanted) -> None:
+    world = World.simple(tmp_path / "w", phases=["implement"])
+    expired = {"ended_by": "auth", "problem": "log in again"}
+    world.script("away", expired, expired, phase="implement", vendor="north")
+    world.save(phases=["implement"])
+    stopped(world.inside("run", world.spec()), 5)
+    run = world.only_run()
+    assert wanted.events == ["login-expired"]
+    assert f"relay: Make add add - login-expired\n\nrun: {run}\n" in wanted.text
+    assert f"next: relay -C {world.root} resume {run}\n" in wanted.text
+    through(world.inside("status"))
+    assert wanted.events == ["login-expired"]
+    stopped(world.inside("resume", run), 5)
+    assert wanted.events == ["login-expired"] * 2, "the second leg that found no login is an event again"
+
+
 def test_a_shipment_that_failed_is_told_with_its_reason(world: World, wanted: Wanted) -> None:
     through(world.inside("run", world.spec()))
     world.write({"calc.py": "# half a thought\n"})
@@ -136,23 +153,36 @@ def test_whoever_else_has_news_tells_it_once_by_its_key(world: World, wanted: Wa
 
 
 class Hook:
-    """A webhook on this machine."""
+    """A webhook on this machine: `/slow` answers a letter at a time, and never to the end."""
 
     def __init__(self) -> None:
         self.got: list[dict[str, Any]] = []
+        self.programs: list[str] = []
+        self.closed = threading.Event()
         hook = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
+                hook.programs = [_read(path) for path in Path("/proc").glob("[0-9]*/cmdline")]
                 hook.got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-                self.send_response(200)
-                self.end_headers()
+                with suppress(OSError):
+                    while self.path.startswith("/slow") and not hook.closed.wait(0.2):
+                        self.wfile.write(b"H")
+                    self.send_response(500 if self.path.startswith("/broken") else 200)
+                    self.end_headers()
 
             def log_message(self, *_: object) -> None:
                 """Say nothing."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.port = self.server.server_address[1]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
 
 
 @pytest.fixture
@@ -162,6 +192,7 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hook]:
     thread = threading.Thread(target=made.server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield made
+    made.closed.set()
     made.server.shutdown()
     made.server.server_close()
     thread.join()
@@ -180,3 +211,28 @@ def test_a_webhook_gets_the_words_and_an_address_that_nobody_understands_is_logg
     assert "`nothing-like-it://...`" in ran.err
     assert "a-secret-word-here" not in ran.err + (world.root / ".git" / "relay" / "notices" / "log").read_text()
     assert wanted.events == ["approval"], "one that fails is no reason not to ring the others"
+
+
+def test_an_address_stands_in_no_list_of_processes(world: World, wanted: Wanted, hook: Hook) -> None:
+    pytest.importorskip("apprise", reason="the extra `notify` is not installed")
+    wanted.write(urls=[f"json://127.0.0.1:{hook.port}/a-secret-word-here/"])
+    through(world.inside("run", world.spec()))
+    assert len(hook.got) == 1
+    assert [program for program in hook.programs if "ring.py" in program]
+    assert not [program for program in hook.programs if "a-secret-word-here" in program]
+
+
+def test_a_service_that_trickles_holds_up_neither_the_run_nor_the_other_addresses(
+    world: World, wanted: Wanted, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("apprise", reason="the extra `notify` is not installed")
+    monkeypatch.setattr(notify, "SECONDS", 6.0)
+    wanted.write(urls=[f"json://127.0.0.1:{hook.port}/{name}/" for name in ("slow", "broken", "quick")])
+    ran = world.inside("run", world.spec())
+    through(ran)
+    assert "`json://...` did not take it within 6 s" in ran.err
+    assert "`json://...` did not take it\n" in ran.err
+    assert ran.err.count("a notice was not sent") == 2
+    assert len(hook.got) == 3
+    log = (world.root / ".git" / "relay" / "notices" / "log").read_text()
+    assert "within 6 s" in log

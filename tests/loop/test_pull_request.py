@@ -6,41 +6,10 @@ from pathlib import Path
 import pytest
 
 from relay.ways import github, transport
-from tests.forge import GONE, TOKEN, Hub, lined_up
+from tests.forge import GONE, TOKEN, lined_up
+from tests.forge.desk import Desk
 from tests.loop.faults import nothing_started, refused, sober, stopped, through
 from tests.world import BROKEN, FIXED
-
-SPEC = """# Make add add
-
-People pay too little. Ask @ada about it.
-
-## Acceptance
-
-- the sum is right: `grep -q 'return a + b' calc.py`
-"""
-
-
-class Desk:
-    """A world whose run is accepted, its remote, and the forge."""
-
-    def __init__(self, folder: Path, **ship: object) -> None:
-        self.world, self.away = lined_up(folder, method="pr")
-        self.hub = Hub(self.away)
-        self.world.save(phases=["implement"], ship={"method": "pr", "api": self.hub.url, **ship})
-        self.world.git("push", "-q", "origin", "main")
-
-    def accepted(self) -> "Desk":
-        """Run until accepted."""
-        through(self.world.inside("run", self.world.spec(SPEC)))
-        return self
-
-    @property
-    def branch(self) -> str:
-        return f"relay/{self.world.only_run()}"
-
-    @property
-    def effects(self) -> list[str]:
-        return [receipt["effect"]["outcome"] for receipt in self.world.receipts() if receipt["act"] == "ship"]
 
 
 @pytest.fixture(autouse=True)
@@ -91,8 +60,8 @@ def test_a_pull_request_is_opened_and_followed_until_it_is_merged(desk: Desk) ->
 def test_its_page_says_what_and_why_and_how_it_was_found_good_and_what_it_cost(desk: Desk) -> None:
     through(desk.world.inside("approve"))
     body = desk.hub.pulls[0].body
-    assert body.startswith("turn 1")
-    assert "> People pay too little. Ask @\u200bada about it." in body, "nobody is called by it"
+    assert body.startswith("> turn 1")
+    assert "> People pay too little. Ask @ada about it." in body, "the person's own words stay as they are"
     assert "| c1 | the sum is right" in body
     assert "| yes | `grep -q 'return a + b' calc.py` | 0 |" in body
     assert "implement: implementer (command)" in body
@@ -124,18 +93,6 @@ def test_one_that_is_closed_needs_a_person_and_another_approval_opens_another(de
     through(world.inside("approve", run))
     assert [pull.state for pull in hub.pulls] == ["closed", "open"]
     assert desk.effects == ["proposed", "failed", "proposed"]
-
-
-def test_a_rejection_of_a_proposal_brings_the_next_round_into_the_same_one(desk: Desk) -> None:
-    world, hub, run = desk.world, desk.hub, desk.world.only_run()
-    through(world.inside("approve"))
-    through(world.inside("reject", run, "--why", "say why in a comment"))
-    world.implementer({"calc.py": FIXED + "# since people pay\n"})
-    through(world.inside("resume"))
-    through(world.inside("approve"))
-    [pull] = hub.pulls
-    assert desk.away.git("show", f"{pull.head}:calc.py") + "\n" == FIXED + "# since people pay\n"
-    assert desk.effects == ["proposed", "proposed"]
 
 
 def test_one_that_somebody_opened_from_that_branch_is_taken_over(desk: Desk) -> None:
@@ -213,15 +170,6 @@ def test_commits_of_somebody_else_on_the_branch_are_never_replaced(desk: Desk) -
     stopped(desk.world.inside("approve", desk.world.only_run()), 4)
     stopped(desk.world.inside("approve", desk.world.only_run()), 4, "a commit that is not ours", "by Grace: a mate's")
     assert desk.away.tip(desk.branch) == theirs
-
-
-def test_what_was_merged_with_commits_of_others_says_so(desk: Desk) -> None:
-    through(desk.world.inside("approve"))
-    desk.away.mate({"notes.txt": "mine\n"}, desk.branch)
-    desk.hub.merge(squash=False)
-    through(desk.world.inside("status"))
-    effect = desk.world.receipts()[-1]["effect"]
-    assert (effect["outcome"], effect["why"]) == ("shipped", "commits of others were merged with it")
 
 
 @pytest.mark.parametrize("allowed", [True, False])

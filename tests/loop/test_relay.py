@@ -108,7 +108,7 @@ def test_one_spec_becomes_one_accepted_commit_on_the_base(revised: World) -> Non
         "into": "refs/heads/main",
     }
     title, summary, trailers = revised.git("log", "-1", "--format=%B", "main").strip().split("\n\n")
-    assert (title, summary) == ("Make add add", "The zero is gone.")
+    assert (title, summary) == ("Make add add", "> The zero is gone.")
     assert trailers.splitlines() == [
         f"Relay-Run: {run}",
         "Reviewed-by: reader (scripted)",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.loop.faults import stopped, through, untouched
+from tests.loop.faults import nothing_started, refused, stopped, through, untouched
 from tests.world import FIXED, World
 
 QUIET = ("--batch", "--pinentry-mode", "loopback")
@@ -89,3 +89,33 @@ def test_with_ssh_the_commit_is_signed_or_it_is_said(tmp_path: Path, passphrase:
     through(world.inside("approve"))
     assert "gpgsig -----BEGIN SSH SIGNATURE-----" in world.git("cat-file", "commit", "main")
     assert world.show("main", "calc.py") == FIXED
+
+
+def test_a_key_that_cannot_sign_is_said_before_anything_is_spent_on_a_run(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "a long passphrase", "-f", str(key)], check=True)
+    world = World.simple(tmp_path / "w", phases=["implement"])
+    for name, value in (("commit.gpgSign", "true"), ("gpg.format", "ssh"), ("user.signingKey", str(key))):
+        world.git("config", name, value)
+    with untouched(world):
+        refused(world.inside("run", world.spec()), 4, "as `commit.gpgSign` asks", "git config commit.gpgSign false")
+    nothing_started(world)
+    checked = world.inside("doctor")
+    assert "cannot be signed, as `commit.gpgSign` asks" in checked.out
+
+    world.git("config", "commit.gpgSign", "false")
+    through(world.inside("run", world.spec()))
+
+
+def test_a_key_that_signs_lets_a_run_begin_and_leaves_no_ref(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    world = World.simple(tmp_path / "w", phases=["implement"])
+    for name, value in (("commit.gpgSign", "true"), ("gpg.format", "ssh"), ("user.signingKey", str(key))):
+        world.git("config", name, value)
+    before = world.refs()
+    assert "so will every commit that ships" in world.inside("doctor").out
+    assert world.refs() == before
+    through(world.inside("run", world.spec()))
+    run = world.only_run()
+    assert set(world.refs()) - set(before) == {f"refs/relay/{run}/01-implement", f"refs/heads/relay/{run}"}
