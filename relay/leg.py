@@ -16,18 +16,26 @@ from relay.record import briefing, creation, evidence, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.record.transcript import Transcript, carry
-from relay.rules import gate
+from relay.rules import gate, night
 from relay.rules import plan as rules
+from relay.rules.night import UNBOUND, Allowance
 from relay.terms import Ask, Plan, Receipt, Taken
 from relay.underway import Leg
 
 Piece = TypeVar("Piece")
 
 
-def run(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go, live: Live) -> Receipt:
+def run(
+    ledger: Ledger,
+    plan: Plan,
+    chain: Sequence[Receipt],
+    go: rules.Go,
+    live: Live,
+    allowance: Allowance = UNBOUND,
+) -> Receipt:
     """Run the leg that the plan ordered; returns its receipt, or that of the offer where a person takes the leg.
 
-    What the agent does meanwhile is told to `live`.
+    What the agent does meanwhile is told to `live`. A leg that only `allowance` cut is sealed as interrupted.
 
     Raises `RelayError` (exit 6) where the gate refuses, before anything started. `Interrupted` passes through, and
     leaves a start without a receipt, which whoever takes the run's lock next seals.
@@ -42,10 +50,11 @@ def run(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go, live
         whole, problem = ready.lease(leg) if go.offer is None else (leg, "")
         try:
             if not problem:
-                whole = ready.ready(whole) if go.offer is None else offer.taken_up(whole, go.offer)
+                whole = ready.ready(whole, allowance) if go.offer is None else offer.taken_up(whole, go.offer)
         except weigh.SetupError as error:
             problem = error.message
-        return settle.seal(whole, Taken(ended_by="setup", problem=problem) if problem else _take(whole, live))
+        taken = Taken(ended_by="setup", problem=problem) if problem else _take(whole, live, allowance)
+        return settle.seal(whole, taken)
 
 
 def preflight(plan: Plan, where: Path) -> dict[str, str]:
@@ -80,9 +89,9 @@ def _begun(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -
         yield Leg(ledger=ledger, plan=plan, chain=tuple(chain), go=go, start=start, began=clock.monotonic())
 
 
-def _take(leg: Leg, live: Live) -> Taken:
+def _take(leg: Leg, live: Live, allowance: Allowance) -> Taken:
     """Let the backend take the leg; every byte it says goes into the transcript, every process into start.json."""
-    ask = ready.ask(leg)
+    ask = ready.ask(leg, allowance)
     folder = leg.ledger.leg(leg.plan.run, leg.start.leg)
     backend = backends.named(ask.agent.backend)
     with Transcript(folder / "transcript.jsonl", leg.redactor) as transcript:
@@ -98,6 +107,8 @@ def _take(leg: Leg, live: Live) -> Taken:
         finally:
             live.over()
             carry(ready.io(leg.start) / "session.jsonl", folder / "session.jsonl", leg.redactor)
+    if why := night.cut(taken.ended_by, taken.usage, taken.cost_microusd, ready.limits(leg), ask.limits):
+        return msgspec.structs.replace(taken, ended_by="interrupted", problem=why)
     minutes = rules.remaining(leg.plan, leg.chain, leg.go.phase).minutes
     if taken.ended_by == "timeout" and minutes is not None and minutes < leg.phase.minutes:
         return msgspec.structs.replace(taken, ended_by="budget", problem="the budget's minutes are used up")

@@ -14,7 +14,8 @@ from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import history
 from relay.rules import plan as rules
-from relay.terms import Act, Agent, Ask, Limits, Plan, Start
+from relay.rules.night import UNBOUND, Allowance
+from relay.terms import Act, Ask, Limits, Plan, Start
 from relay.underway import Leg
 
 
@@ -59,7 +60,7 @@ def lease(leg: Leg) -> tuple[Leg, str]:
     )
 
 
-def ready(leg: Leg) -> Leg:
+def ready(leg: Leg, allowance: Allowance = UNBOUND) -> Leg:
     """Recover, brief, take the fingerprints, and write all of it down before the agent starts."""
     ledger, plan, lease = leg.ledger, leg.plan, leg.held
     phase, rung = plan.phase(leg.go.phase), confine.rung(plan)[0]
@@ -69,7 +70,7 @@ def ready(leg: Leg) -> Leg:
     around, promised = watch.take(ledger, plan, lease, tree=False), files.read(ledger.folder(plan.run) / "plan.toml")
     recovered = recovery.steps(leg)
     leg = examination.before(leg) if examination.judges_criteria(plan, phase) else leg
-    asked = ask(leg)
+    asked = ask(leg, allowance)
     made = briefing.make(
         ledger,
         plan,
@@ -99,8 +100,8 @@ def ready(leg: Leg) -> Leg:
     return msgspec.structs.replace(leg, start=start, brief=made, promised=promised)
 
 
-def ask(leg: Leg) -> Ask:
-    """Make what the backend is given; the time it has is the phase's, or what the budget has left."""
+def ask(leg: Leg, allowance: Allowance = UNBOUND) -> Ask:
+    """Make what the backend is given; the time it has is the phase's, or what the budget or the night has left."""
     plan, start = leg.plan, leg.start
     phase, agent = plan.phase(leg.go.phase), plan.agent(plan.phase(leg.go.phase).agent)
     reply_path = str(io(start) / "reply.json")
@@ -116,7 +117,7 @@ def ask(leg: Leg) -> Ask:
         prompt=leg.brief.prompt if leg.brief else "",
         folder=start.worktree or "",
         reply_path=reply_path,
-        limits=_limits(leg, agent),
+        limits=allowance.bound(limits(leg), clock.now()),
         agent=agent,
         schema=reply.schema(phase.kind),
         context=phase.context,
@@ -132,11 +133,12 @@ def ask(leg: Leg) -> Ask:
     )
 
 
-def _limits(leg: Leg, agent: Agent) -> Limits:
+def limits(leg: Leg) -> Limits:
     """Return what the leg may use: what the phase and the agent say, and no more than the run's budget has left.
 
     What a person adds to the budget is added to the agent's own bounds, too: it is meant to let the leg go on.
     """
+    agent = leg.plan.agent(leg.phase.agent)
     left = rules.remaining(leg.plan, leg.chain, leg.go.phase)
     more = {name: history.extended(leg.chain, name) for name in ("turns", "tokens", "usd")}
     own = {name: cap + more[name] for name in more if (cap := getattr(agent, name)) is not None}

@@ -16,6 +16,7 @@ from relay.record.freeze import Frozen
 from relay.record.ledger import Ledger
 from relay.rules import history
 from relay.rules import plan as rules
+from relay.rules.night import UNBOUND, Allowance
 from relay.telling import Teller
 from relay.terms import Plan, Receipt, Struct
 
@@ -39,10 +40,15 @@ RESUMED_BY_GO: Final = frozenset(
 
 
 class Order(Struct, frozen=True, kw_only=True):
-    """What a person asked of the loop: resume by hand, and the phase after which to stop."""
+    """What was asked of the loop: resume by hand, the phase after which to stop, what all its legs may use together.
+
+    A night sends one notice of its own, so that its runs send none.
+    """
 
     by_hand: bool = False
     until: str | None = None
+    allowance: Allowance = UNBOUND
+    notices: bool = True
 
 
 def start(ledger: Ledger, frozen: Frozen, order: Order, tell: Teller) -> tuple[str, rules.Next]:
@@ -78,23 +84,27 @@ def _guarded(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Ne
             for sealed in salvage.seal_open(ledger, plan):
                 tell.sealed(sealed)
         raise
-    notify.about(ledger, plan, step)
+    if order.notices:
+        notify.about(ledger, plan, step)
     return step
 
 
 def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
     """Ask the plan, do what it says, and begin again from disk."""
-    begun = len(_lifted(ledger, plan, tell) if order.by_hand else _settled(ledger, plan, tell))
+    begun = len(_lifted(ledger, plan, tell) if order.by_hand else settled(ledger, plan, tell))
     while True:
-        chain = _settled(ledger, plan, tell)
-        step = _due(ledger, plan, chain)
+        chain = settled(ledger, plan, tell)
+        step = due(ledger, plan, chain)
+        left = order.allowance.after(chain[begun:])
         if _reached(plan, chain[begun:], step, order.until):
             return step
         match step:
+            case rules.Go() if left.over(clock.now()) or _cut(order, chain[begun:]):
+                return step
             case rules.Go():
                 tell.starting(plan, step)
                 with suppress(ready.Overtaken):
-                    tell.sealed(leg.run(ledger, plan, chain, step, tell.live(plan, step)))
+                    tell.sealed(leg.run(ledger, plan, chain, step, tell.live(plan, step), left))
             case rules.ShipIt():
                 with lock.hold(ledger.run_lock(plan.run), "shipping", plan.run, wait=10):
                     if ledgers.receipts(ledger, plan.run) == chain:
@@ -111,24 +121,29 @@ def _loop(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:
                 return step
 
 
+def _cut(order: Order, new: tuple[Receipt, ...]) -> bool:
+    """Tell whether what the legs may use together cut the newest one: whoever gave so much asks for no further leg."""
+    return order.allowance != UNBOUND and bool(new) and new[-1].ended_by == "interrupted"
+
+
 def _lifted(ledger: Ledger, plan: Plan, tell: Teller) -> tuple[Receipt, ...]:
     """Record that a person resumed: it lifts a stop, and then what the run was waiting for when it was stopped.
 
     A leg that is sealed only now is news: it was not what the person meant.
     """
     known = len(ledgers.receipts(ledger, plan.run))
-    chain = _settled(ledger, plan, tell)
+    chain = settled(ledger, plan, tell)
     if any(sealed.kind != "act" for sealed in chain[known:]):
         return chain
     for _ in range(2):
         if _tries_again(rules.next_leg(plan, chain)):
             with lock.hold(ledger.run_lock(plan.run), "resuming", plan.run, wait=10):
                 tell.sealed(acts.seal(ledger, plan, chain, "go"))
-            chain = _settled(ledger, plan, tell)
+            chain = settled(ledger, plan, tell)
     return chain
 
 
-def _settled(ledger: Ledger, plan: Plan, tell: Teller) -> tuple[Receipt, ...]:
+def settled(ledger: Ledger, plan: Plan, tell: Teller) -> tuple[Receipt, ...]:
     """Seal what nobody owns, then read the receipts."""
     with lock.hold(ledger.run_lock(plan.run), "a look", plan.run, wait=10):
         for sealed in salvage.seal_open(ledger, plan):
@@ -136,7 +151,7 @@ def _settled(ledger: Ledger, plan: Plan, tell: Teller) -> tuple[Receipt, ...]:
         return ledgers.receipts(ledger, plan.run)
 
 
-def _due(ledger: Ledger, plan: Plan, chain: tuple[Receipt, ...]) -> rules.Next:
+def due(ledger: Ledger, plan: Plan, chain: tuple[Receipt, ...]) -> rules.Next:
     """Look at the world where the plan says to wait for it: for a time, or for a person's reply."""
     step = rules.next_leg(plan, chain)
     if isinstance(step, rules.Wait) and clock.parse(step.until) <= clock.now():

@@ -38,7 +38,15 @@ def command(
     here = common.ledger()
     path = Path(spec_file) if Path(spec_file).is_absolute() else common.folder() / spec_file
     task = spec.read(path)
-    frozen = freeze.freeze(here.repo, task, path.name, base=base, agents=_pairs(agents), unchecked=unchecked)
+    frozen = freeze.freeze(
+        here.repo,
+        task,
+        path.name,
+        base=base,
+        agents=_pairs(agents),
+        unchecked=unchecked,
+        source=freeze.source(here.repo, path),
+    )
     if until is not None and until not in {phase.name for phase in frozen.plan.phases}:
         raise RelayError(
             f"--until names no phase of this run: `{until}`", hint=", ".join(p.name for p in frozen.plan.phases)

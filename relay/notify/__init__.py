@@ -33,11 +33,14 @@ REASONS: Final[dict[str, NoticeEvent]] = {"breach": "breach", "auth": "login-exp
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """One event: `key` tells it from every other one of this repository, so that it is told once."""
+    """One event: `key` tells it from every other one of this repository, so that it is told once.
+
+    `run` is empty where it is about no single one.
+    """
 
     event: NoticeEvent
     key: str
-    run: str
+    run: str = ""
     title: str
     text: str = ""
     verdict: str = ""
@@ -52,7 +55,8 @@ class Notice(Struct, frozen=True, kw_only=True):
     @property
     def body(self) -> str:
         """Return the rest, a line for each thing there is to say."""
-        lines = [f"run: {self.run}", self.text, f"verdict: {self.verdict}" * bool(self.verdict), f"cost: {self.cost}"]
+        run, verdict = f"run: {self.run}" * bool(self.run), f"verdict: {self.verdict}" * bool(self.verdict)
+        lines = [run, self.text, verdict, f"cost: {self.cost}"]
         return "\n".join([*filter(None, lines), *[f"next: {line}" for line in self.next.splitlines()]])
 
 

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 import msgspec
@@ -35,10 +35,13 @@ def freeze(
     base: str | None = None,
     agents: Mapping[str, str] = {},
     unchecked: bool = False,
+    source: str | None = None,
+    queued: str | None = None,
 ) -> Frozen:
     """Resolve everything that a run will ask for; whatever cannot be resolved is refused before anything is written.
 
     `name` is the spec's file name, which the run's id is made from; `agents` maps phases to agents, as `--agent` says.
+    `source` says where the spec was read, `queued` which entry of the queue it is.
     """
     if not spec.criteria and not unchecked:
         raise RelayError(
@@ -58,7 +61,15 @@ def freeze(
             prompt.check(template, f"`{where}`")
         frozen[f"prompts/{phase.prompt}"] = template
     frozen |= {f"instructions/{path}": text for path, text in instructions.find(repo, commit).texts.items()}
-    return Frozen(plan=_plan(spec, settings, base_ref, commit, phases, used, frozen, name, unchecked), files=frozen)
+    plan = _plan(spec, settings, base_ref, commit, phases, used, frozen, name, unchecked)
+    return Frozen(plan=msgspec.structs.replace(plan, source=source, queued=queued), files=frozen)
+
+
+def source(repo: Repository, path: Path) -> str:
+    """Say where a spec was read: from the top of the checkout that it lies in, else by its absolute path."""
+    real = path.resolve()
+    tops = (top for top in (repo.top, repo.main_top) if top is not None and real.is_relative_to(top))
+    return str(real.relative_to(top)) if (top := next(tops, None)) is not None else str(real)
 
 
 def unused(ledger: Ledger, plan: Plan) -> Plan:

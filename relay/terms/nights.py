@@ -11,8 +11,9 @@ NIGHT_AT: Final = "17 4 * * *"
 Did = Literal["started", "resumed", "followed", "skipped"]
 """What a night did with a run, or with an entry of the queue."""
 
-NightEnd = Literal["done", "until", "hours", "usd", "tokens", "signal", "preflight", "held", "missed"]
-"""Why a night ended: nothing was left to do; a limit; a signal; something was missing, or held by another; too late."""
+NightEnd = Literal["done", "until", "hours", "usd", "tokens", "signal", "preflight", "held", "missed", "bug"]
+"""Why a night ended: nothing was left to do; a limit; a signal; something was missing, or held by another; too late;
+or a defect of Relay's own."""
 
 
 class Nightly(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,52 @@
+"""Alerts: what a person is told of once. Each is a file in the ledger, which goes when its cause is gone."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from relay.errors import RelayError
+from relay.host import clock, files
+from relay.record import ledger as ledgers
+from relay.record.ledger import Ledger
+from relay.terms import Alert
+
+
+def new(key: str, kind: str, what: str, command: str, run: str | None = None) -> Alert:
+    """Make an alert as of now; `key` says what it is about, and of one key a person is told once."""
+    return Alert(key=_text(key), kind=kind, what=_text(what), command=_text(command), since=clock.stamp(), run=run)
+
+
+def _text(given: str) -> str:
+    """Write a path of any bytes so that it can stand in JSON."""
+    return given.encode("utf-8", "backslashreplace").decode()
+
+
+def all(ledger: Ledger) -> tuple[Alert, ...]:  # noqa: A001 - always called as `alerts.all`
+    """Return what was raised and is not settled, oldest first; a file that cannot be read says nothing."""
+    found = []
+    for path in ledger.alerts.glob("*.json"):
+        with suppress(OSError, RelayError, msgspec.MsgspecError, UnicodeDecodeError):
+            found.append(msgspec.json.decode(files.read(path), type=Alert))
+    return tuple(sorted(found, key=lambda alert: (alert.since, alert.kind, alert.key)))
+
+
+def tell(ledger: Ledger, alert: Alert) -> bool:
+    """Write an alert down, unless one with its key stands already; tell whether it is new."""
+    path = _path(ledger, alert.key)
+    if path.exists():
+        return False
+    ledgers.prepare(ledger)
+    ledger.alerts.mkdir(0o700, exist_ok=True)
+    files.write(path, msgspec.json.format(msgspec.json.encode(alert, order="sorted"), indent=1) + b"\n")
+    files.sync_folder(ledger.alerts)
+    return True
+
+
+def clear(ledger: Ledger, key: str) -> None:
+    """Forget an alert whose cause is gone."""
+    _path(ledger, key).unlink(missing_ok=True)
+
+
+def _path(ledger: Ledger, key: str) -> Path:
+    return ledger.alerts / f"{files.sha256(key.encode('utf-8', 'surrogateescape'))[:16]}.json"

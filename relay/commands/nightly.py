@@ -1,0 +1,92 @@
+"""`relay nightly`: one night, within a purse."""
+
+import click
+
+from relay.commands import common
+from relay.errors import Exit
+from relay.host import term
+from relay.record.ledger import Ledger
+from relay.terms import Night, Nightly
+
+
+@click.command("nightly")
+@click.option(
+    "--usd", type=click.FloatRange(0, min_open=True), help="Spend N dollars at most, as far as costs are known."
+)
+@click.option("--tokens", type=click.IntRange(1), help="Use N tokens at most, in and out together.")
+@click.option("--hours", type=click.FloatRange(0, min_open=True), help="End after N hours.")
+@click.option("--until", metavar="HH:MM", help="End at this hour, local time.")
+@click.option("-n", "--dry-run", is_flag=True, help="Say what a night would do now; do and write nothing.")
+@click.option(
+    "--scheduled", is_flag=True, help="A schedule starts it: a late one may be skipped, a dull one is silent."
+)
+@common.everywhere
+def command(
+    usd: float | None, tokens: int | None, hours: float | None, until: str | None, *, dry_run: bool, scheduled: bool
+) -> int:
+    """Be one night: go on with what waits, then take the queue, one run at a time, until a limit or the end of it.
+
+    Each limit goes before the one in `[nightly]` of relay.toml. What a limit cuts short is resumed by the next night.
+    A run that waits for a quota is waited for where the night has an end. One notice is sent when the night is over;
+    a scheduled night that found nothing to do, and nothing to raise, sends none.
+    """
+    here = common.ledger()
+    asked = Nightly(usd=usd, tokens=tokens, hours=hours, until=until)
+    if until is not None:
+        from relay.host import clock
+        from relay.rules import night as rules
+
+        rules.moment(until, clock.now())  # what nobody can read is refused before there is a record
+    if dry_run:
+        return _rehearsed(here, asked)
+    from relay.nightly import night
+
+    done = night.run(here, asked, scheduled=scheduled)
+    _told(here, done)
+    if done.ended_by == "preflight":
+        return int(Exit.HUMAN)
+    return 0
+
+
+def _told(here: Ledger, done: Night) -> None:
+    """Say what a night came to: a line for each run, and what to type."""
+    from relay.nightly import closing
+
+    told = closing.lines(here, done)
+    for line in told:
+        item = line.item
+        term.event(
+            "item",
+            night=done.id,
+            did=item.did,
+            run=item.run,
+            spec=item.spec,
+            outcome=item.outcome,
+            reason=item.reason,
+            cost_microusd=item.microusd,
+            tokens=item.tokens,
+            seconds=item.seconds,
+            next=line.next,
+        )
+        if not common.as_json():
+            term.data(line.text)
+            if line.next:
+                term.data(f"    {line.next}")
+    term.event("night", id=done.id, ended_by=done.ended_by, reason=done.reason, alerts=done.alerts)
+    if not common.as_json():
+        term.data(f"night {done.id}: {closing.headline(told, done)}" + f"  ({done.reason})" * bool(done.reason))
+    term.hint("relay report --night")
+
+
+def _rehearsed(here: Ledger, asked: Nightly) -> int:
+    """Say what a night would do now."""
+    from relay.nightly import rehearsal
+
+    for item in rehearsal.items(here, asked):
+        term.event("item", did=item.did, run=item.run, spec=item.spec, reason=item.reason)
+        if not common.as_json():
+            does = {"started": "would start", "resumed": "would resume", "followed": "would look after"}
+            said = does.get(item.did, "would skip")
+            term.data(f"{said}  {item.run or item.spec}" + f"  ({item.reason})" * bool(item.reason))
+    term.say("nothing was run or written")
+    return 0

@@ -1,0 +1,108 @@
+"""`relay queue`: line up specs for the nights."""
+
+import click
+
+from relay.commands import common
+from relay.errors import RelayError
+from relay.host import term
+
+
+@click.group("queue", no_args_is_help=True)
+@common.everywhere
+def command() -> None:
+    """Line up specs for `relay nightly`, which takes them one at a time."""
+
+
+@command.command("add")
+@click.argument("spec_files", metavar="SPEC...", nargs=-1, required=True, type=click.Path(readable=False))
+@click.option("--priority", type=int, default=0, metavar="N", help="Higher numbers go first; 0 if unsaid.")
+@click.option("--after", metavar="RUN|SPEC", help="Not before RUN, or the run of SPEC, is shipped.")
+@click.option("--not-before", metavar="TIME", help="22:00, 2026-12-01 or 2026-12-01T22:00, local time.")
+@common.everywhere
+def add(spec_files: tuple[str, ...], priority: int, after: str | None, not_before: str | None) -> int:
+    """Put specs at the end of the queue; each is read now, and again when its turn comes."""
+    from relay import queue
+    from relay.host import clock
+    from relay.rules import night
+
+    here = common.ledger()
+    paths = [common.folder() / name for name in spec_files]
+    earliest = None if not_before is None else clock.stamp(night.moment(not_before, clock.now()))
+    if after is not None and (common.folder() / after).is_file():
+        after = str(common.folder() / after)
+    for one in queue.add(here, paths, priority=priority, after=after, not_before=earliest):
+        entry = one.entry
+        term.event("entry", how=one.how, id=entry.id, spec=entry.spec, not_before=entry.not_before, after=entry.after)
+        said = {
+            "added": "queued",
+            "known": "queued already, with this very text; nothing was changed",
+            "renewed": "queued already; its text changed since, and it keeps its place",
+        }
+        term.say(f"{term.style(entry.id, 'bold')}  {entry.spec}: {said[one.how]}")
+    term.hint("relay queue list")
+    return 0
+
+
+@command.command("list")
+@common.everywhere
+def listed() -> int:
+    """List what waits for a night, in the order in which it is taken, and why a spec would not be taken now."""
+    from relay import queue
+    from relay.record import config
+    from relay.record.config import Config
+
+    here = common.ledger()
+    settings, commit = Config(), ""
+    try:
+        settings, _, commit = config.load(here.repo)
+    except RelayError as error:
+        term.say(f"{term.style('warning:', 'yellow')} what relay.toml lists is not shown: {error.message}")
+    rows = []
+    for one in queue.line(here, settings, commit):
+        entry = one.entry
+        name = "" if entry is None else entry.id
+        why = one.blocked if entry is not None else one.blocked or "listed by `queue` of relay.toml"
+        term.event(
+            "entry", id=name or None, spec=one.spec, priority=entry.priority if entry else 0, blocked=one.blocked
+        )
+        rows.append([name or "-", one.spec, str(entry.priority) if entry is not None else "-", why])
+    if not common.as_json():
+        term.table(rows, ("entry", "spec", "priority", "why not now") if rows else ())
+    for problem in queue.unreadable(here):
+        term.say(f"{term.style('warning:', 'yellow')} not an entry: {problem}")
+    if not rows:
+        term.say("the queue is empty")
+        term.hint("relay queue add SPEC")
+    return 0
+
+
+@command.command("remove")
+@click.argument("entries", metavar="ENTRY...", nargs=-1, required=True)
+@common.everywhere
+def remove(entries: tuple[str, ...]) -> int:
+    """Take entries out of the queue, by their names or their specs; the specs stay where they are."""
+    from relay import queue
+
+    for entry in queue.remove(common.ledger(), entries):
+        term.event("removed", id=entry.id, spec=entry.spec)
+        term.say(f"{term.style(entry.id, 'bold')}  {entry.spec}: not queued any more")
+    return 0
+
+
+@command.command("move")
+@click.argument("entry")
+@click.option("--first", is_flag=True, help="To the front.")
+@click.option("--before", metavar="ENTRY", help="Just before another entry.")
+@click.option("--last", is_flag=True, help="To the end.")
+@common.everywhere
+def move(entry: str, before: str | None, *, first: bool, last: bool) -> int:
+    """Move an entry; it takes the priority of the place where it goes."""
+    from relay import queue
+
+    if sum((first, last, before is not None)) != 1:
+        raise RelayError("say where to: --first, --before ENTRY or --last", hint=f"relay queue move {entry} --first")
+    moved = queue.move(common.ledger(), entry, before=before, last=last)
+    term.event("moved", id=moved.id, spec=moved.spec, priority=moved.priority, place=moved.place)
+    term.say(f"{term.style(moved.id, 'bold')}  {moved.spec}: moved")
+    term.hint("relay queue list")
+    return 0

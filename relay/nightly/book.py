@@ -1,0 +1,114 @@
+"""The book of a night: its record, rewritten whenever something happened, and what its legs have used so far."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from relay import nights, runner
+from relay.host import clock
+from relay.nightly import purse as purses
+from relay.record.ledger import Ledger
+from relay.rules import night as rules
+from relay.rules.night import UNBOUND, Allowance
+from relay.terms import Alert, Item, Nightly
+from relay.terms.nights import NightEnd
+
+
+class Book:
+    """Knows of each run and entry what the night did with it; one line each, however often it was taken up.
+
+    A line goes by the run's id, or by the entry's, or the path of a listed spec, as long as there is no run.
+    """
+
+    def __init__(self, ledger: Ledger, asked: Nightly, *, scheduled: bool) -> None:
+        killed = nights.settle(ledger)
+        before = "; ".join(f"the night before, `{night.id}`, was killed" for night in killed)
+        self.night = nights.begin(ledger, asked, scheduled=scheduled, reason=before)
+        self._began = clock.now()
+        self._taken: dict[str, int] = {}
+        self._ledger = ledger
+        self._items: dict[str, Item] = {}
+        self._allowance: Allowance = UNBOUND
+
+    def give(self, purse: Nightly) -> None:
+        """Let the night have this purse."""
+        self._allowance = purses.allowance(purse, self._began)
+        self._write(purse=purse)
+
+    @property
+    def left(self) -> Allowance:
+        """What the legs that follow may use."""
+        money = sum(item.microusd for item in self._items.values())
+        tokens = sum(item.tokens for item in self._items.values())
+        had = self._allowance
+        return msgspec.structs.replace(
+            had,
+            microusd=None if had.microusd is None else had.microusd - money,
+            tokens=None if had.tokens is None else had.tokens - tokens,
+        )
+
+    @property
+    def end(self) -> datetime | None:
+        """When the night ends, where it has a limit of time."""
+        return self._allowance.until
+
+    def over(self) -> NightEnd | None:
+        """Name the limit that is reached."""
+        return self.left.over(clock.now())
+
+    @property
+    def order(self) -> runner.Order:
+        """What the loop of a run is asked for tonight."""
+        return runner.Order(allowance=self.left, notices=False)
+
+    def may(self, run: str) -> bool:
+        """Tell whether a run may be taken up: once, and again only where it waited for a quota since."""
+        times = self._taken.get(run, 0)
+        return times == 0 or (times < rules.TRIES and self._items[run].outcome == "waiting")
+
+    def take(self, key: str) -> None:
+        """Count that a run or an entry is taken up; its line comes after those of what was taken up before."""
+        self._taken[key] = self._taken.get(key, 0) + 1
+        if key in self._items:
+            self._items[key] = self._items.pop(key)
+
+    def line(self, key: str) -> Item | None:
+        """Return what is written of a run or an entry so far."""
+        return self._items.get(key)
+
+    def became(self, key: str, run: str) -> None:
+        """Let the line of an entry go on as that of the run that it became."""
+        self._taken[run] = self._taken.get(key, 0)
+        self._items = {run if name == key else name: item for name, item in self._items.items()}
+
+    def put(self, key: str, item: Item) -> None:
+        """Write down what became of a run, or of an entry; nothing is written that stands there already."""
+        if self._items.get(key) != item:
+            self._items[key] = item
+            self._write(items=tuple(self._items.values()))
+
+    def skip(self, key: str, reason: str, *, run: str | None = None, spec: str | None = None, waits: bool) -> None:
+        """Write down why something was not taken; `waits` says that time will settle it, and nobody need look."""
+        if key not in self._taken:
+            outcome = "waiting" if waits else ""
+            self.put(key, Item(did="skipped", run=run, spec=spec, outcome=outcome, reason=reason))
+
+    def raised(self, alerts: Sequence[Alert]) -> None:
+        """Write down what was raised to a person just now."""
+        if alerts:
+            self._write(alerts=(*self.night.alerts, *(alert.key for alert in alerts)))
+
+    def close(self, ended_by: NightEnd, reason: str) -> None:
+        """Write down that the night is over, and why."""
+        self.stumbled(reason)
+        self._write(ended=clock.stamp(), ended_by=ended_by)
+
+    def stumbled(self, reason: str) -> None:
+        """Write down what went wrong; a night that this cut short has no end, and the next one says so."""
+        if reason:
+            self._write(reason="; ".join(filter(None, (self.night.reason, reason))))
+
+    def _write(self, **fields: object) -> None:
+        self.night = msgspec.structs.replace(self.night, **fields)
+        nights.write(self._ledger, self.night)

@@ -1,0 +1,116 @@
+"""The end of a night: what it came to in a line each, the page, and the one notice."""
+
+import shlex
+
+from relay import nights, notify, telling
+from relay.errors import RelayError
+from relay.host import files, term
+from relay.nightly import watch
+from relay.record import ledger as ledgers
+from relay.record.ledger import Ledger
+from relay.report import run as report
+from relay.rules import plan as rules
+from relay.terms import Item, Night, Receipt, Struct
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """What a night came to for one run, or for a spec that it did not run; `next` is what to type, if anything."""
+
+    item: Item
+    stands: str
+    cost: str
+    next: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name the run, or the spec where there is none."""
+        return self.item.run or self.item.spec or ""
+
+    @property
+    def text(self) -> str:
+        """Say it in one line."""
+        parts = [self.stands, self.name, self.cost * (self.item.did != "skipped"), self.item.reason]
+        return "  ".join(filter(None, parts))
+
+
+def lines(ledger: Ledger, night: Night, at: str = "") -> list[Line]:
+    """Tell a night, a line for each thing that it did or passed over; `at` stands behind `relay` in commands."""
+    return [_line(ledger, night, item, at) for item in night.items]
+
+
+def _line(ledger: Ledger, night: Night, item: Item, at: str) -> Line:
+    if item.run is None:
+        return Line(item=item, stands="skipped", cost="")
+    try:
+        plan, chain = ledgers.read_plan(ledger, item.run), ledgers.receipts(ledger, item.run)
+    except (RelayError, OSError):
+        return Line(item=item, stands="unreadable", cost="", next=f"relay {at}verify {item.run}")
+    step = rules.next_leg(plan, chain)
+    told = telling.next_command(item.run, step).splitlines()[0].replace("relay ", f"relay {at}")
+    done = isinstance(step, rules.End) and step.outcome in {"shipped", "not-accepted"}
+    stands = rules.standing(plan, step)
+    return Line(
+        item=item,
+        stands=f"skipped, {stands}" if item.did == "skipped" else stands,
+        cost=_cost(item, [leg for leg in chain if leg.kind != "act" and leg.started >= night.started]),
+        next="" if done else told,
+    )
+
+
+def _cost(item: Item, legs: list[Receipt]) -> str:
+    """Write what a run cost tonight; where a part of it is not known, it is at least that."""
+    unknown = any(leg.cost_microusd is None for leg in legs)
+    if unknown and not item.microusd:
+        return report.dollars(None)
+    return "at least " * unknown + report.dollars(item.microusd)
+
+
+def headline(told: list[Line], night: Night) -> str:
+    """Say in a few words what came of a night."""
+    ran = [line.stands for line in told if line.item.did != "skipped"]
+    counts = ", ".join(f"{ran.count(stands)} {stands}" for stands in sorted(set(ran), key=ran.index))
+    said = f"{report.count(len(ran), 'run')}: {counts}" if ran else "nothing ran"
+    skipped = len(told) - len(ran)
+    why = "" if night.ended_by == "done" else f"; it ended by {night.ended_by}"
+    return said + f", {skipped} skipped" * bool(skipped) + why
+
+
+def tell(ledger: Ledger, night: Night) -> None:
+    """Write the page and send the one notice; neither can fail a night."""
+    try:
+        from relay.report import page  # its templates are wanted once a night
+
+        path = nights.page(ledger, night.id)
+        files.write(path, page.night(ledger, night).encode("utf-8", "replace"))
+        term.say(f"the page of the night is `{path}`")
+    except Exception as error:  # noqa: BLE001 - as above
+        watch.said(error)
+    if not quiet(night):
+        _notice(ledger, night)
+
+
+def quiet(night: Night) -> bool:
+    """Tell whether nobody need hear of a night: a scheduled one that found nothing to do, nor anything to raise.
+
+    What time alone will settle, an entry whose hour has not come or a quota, is nothing to hear of either.
+    """
+    waits = all(item.did == "skipped" and item.outcome == "waiting" for item in night.items)
+    return night.scheduled and night.ended_by == "done" and waits and not night.alerts and not night.reason
+
+
+def _notice(ledger: Ledger, night: Night) -> None:
+    at = f"-C {shlex.quote(str(ledger.repo.main_top or ledger.repo.common))} "
+    told = lines(ledger, night, at)
+    said = [line.text + f"\n  {line.next}" * bool(line.next) for line in told]
+    raised = report.count(len(night.alerts), "thing")
+    notice = notify.Notice(
+        event="night",
+        key=f"night.{night.id}",
+        title=headline(told, night),
+        text="\n".join(
+            [night.reason] * bool(night.reason) + said + [f"the reaper raised {raised}"] * bool(night.alerts)
+        ),
+        cost=report.dollars(sum(item.microusd for item in night.items)),
+        next=f"relay {at}report --night",
+    )
+    notify.send(ledger, notice)

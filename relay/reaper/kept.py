@@ -1,0 +1,108 @@
+"""Whether everything in a worktree is kept elsewhere: only then may it go. Looked at, never changed.
+
+What is kept: a commit on a ref holds it, set-up put it there, or tools make it again by themselves (pitfalls rows 39,
+40). When in doubt, it is not.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from relay.errors import RelayError
+from relay.host import files, git, names, provision, scan, touched, worktree
+from relay.host.jail.rungs import Rung
+from relay.host.lease import Lease
+from relay.host.repository import Repository
+
+POINTER_LIMIT = 64 << 10
+
+
+def lease(path: Path, git_dir: Path) -> Lease | None:
+    """Return a worktree as a lease, where its `.git` names that very entry; a copied repository's does not (row 91)."""
+    try:
+        pointer = files.read(path / ".git", POINTER_LIMIT)
+    except (OSError, RelayError):
+        return None
+    named = Path(os.path.realpath(path / os.fsdecode(pointer.removeprefix(b"gitdir:").strip())))
+    if named != Path(os.path.realpath(git_dir)):
+        return None
+    return Lease(path=path, git_dir=git_dir, pointer_sha256=files.sha256(pointer))
+
+
+def on_a_ref(repo: Repository, commit: str) -> bool:
+    """Tell whether a ref keeps a commit from being pruned (row 41)."""
+    return bool(git.run(repo, "for-each-ref", "--count=1", "--format=x", f"--contains={commit}", ok=(0, 129)).strip())
+
+
+def entry_holds(repo: Repository, git_dir: Path) -> str:
+    """Say what only a worktree's entry holds: a commit that an agent made by itself, or what it staged."""
+    env = {"GIT_DIR": str(git_dir)}
+    answer = git.call(repo, "rev-parse", "--verify", "-q", "HEAD^{commit}", env=env)
+    head = os.fsdecode(answer.out.strip())
+    if answer.code:
+        return ""  # it names none, so it keeps none
+    if not on_a_ref(repo, head):
+        return f"its commit `{head[:12]}` is on no ref"
+    staged = (git_dir / "index").exists()
+    if staged and git.call(repo, "diff-index", "--cached", "--quiet", head, "--", env=env).code:
+        return "something is staged in it and not committed"
+    modules = git_dir / "modules"
+    return "it has submodules with commits of their own" if modules.is_dir() and any(modules.iterdir()) else ""
+
+
+def missing(
+    repo: Repository,
+    lease: Lease,
+    commits: Iterable[str],
+    baseline: Mapping[str, str],
+    rung: Rung | None,
+) -> str:
+    """Say what a worktree holds that none of these commits does; nothing where it may go."""
+    try:
+        seen = scan.look(lease.path)
+        if seen.unreadable or seen.blocking:
+            return f"`{git.label((*seen.unreadable, *seen.blocking)[0])}` in it cannot be looked at"
+        head = worktree.head(repo, lease)
+        if head is not None and not on_a_ref(repo, head):
+            return f"its commit `{head[:12]}` is on no ref"
+        modules = lease.git_dir / "modules"
+        if modules.is_dir() and any(modules.iterdir()):
+            return "it has submodules with commits of their own"
+        said = ""
+        for commit in commits:
+            more = _beyond(repo, lease, commit, baseline, rung)
+            if not more:
+                return ""
+            said = said or f"`{git.label(more)}` in it is kept nowhere else"
+    except (OSError, RelayError) as error:
+        return f"it cannot be looked at: {error.message if isinstance(error, RelayError) else error}"
+    return said or "no ref keeps what was done in it"
+
+
+def _beyond(repo: Repository, lease: Lease, commit: str, baseline: Mapping[str, str], rung: Rung | None) -> str:
+    """Return the first path that a worktree has beyond a commit; what is missing there is no loss."""
+    put = set(provision.recall(lease.git_dir, provision.PUT))
+    before = put | set(provision.recall(lease.git_dir, provision.IGNORED))
+    with touched.view(repo, lease, commit, rung=rung) as here:
+        for path in here.changed():
+            as_made = baseline.get(git.label(path)) == touched.digest(f"{lease.path}/{path}")
+            if not as_made and path not in put and here.kind(path) != "nothing":
+                return path
+        return next((path for path in here.ignored() if path not in before and not names.cache(path)), "")
+
+
+def everyone() -> list[int]:
+    """Return the numbers of all processes, this one and those it descends from too."""
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
+
+
+def used_by(path: Path) -> int | None:
+    """Return a process that stands in a folder: it must not go from under somebody (row 129)."""
+    top = os.path.realpath(path)
+    for pid in everyone():
+        with suppress(OSError):
+            where = str(Path(f"/proc/{pid}/cwd").readlink())
+            if where == top or where.startswith(f"{top}/"):
+                return pid
+    return None

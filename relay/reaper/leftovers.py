@@ -1,0 +1,145 @@
+"""Small things that a killed Relay leaves: records of locks that nobody holds, git's own locks, half-written files."""
+
+import os
+import re
+import shlex
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from relay.errors import RelayError
+from relay.host import files, lock, pids, worktree
+from relay.host.scratch import HOUR
+from relay.host.tripwire import steering
+from relay.reaper import kept
+from relay.reaper.look import Run
+from relay.reaper.tally import Tally
+from relay.record.ledger import Ledger
+from relay.terms import Process
+
+DAY: Final = 24 * HOUR
+"""Seconds after which a temporary folder without an owner's number is nobody's: no leg's program lives so long."""
+OWN_REFS: Final = ("refs/relay/", "refs/relay-ledger/", "refs/heads/relay/")
+_HALF: Final = re.compile(r"\..+\.(\d+)\.(?:[0-9a-f]{8}|new)\.tmp")
+"""A file that `files.write` had not yet renamed, with the number of its process."""
+_SIGNED: Final = re.compile(r"relay-[a-z]+-(\d+)\.(\d+)-\w+")
+_UNSIGNED: Final = re.compile(r"relay-(?:rehearsal|index|ledger|sign|probe|codex)-\w{8}")
+
+
+def settle(tally: Tally, _runs: list[Run]) -> None:
+    """Remove what is nobody's; what is the person's own git's is raised."""
+    _records(tally)
+    if tally.alone:
+        _drafts(tally)
+        _git_locks(tally)
+    else:
+        tally.unsure("lock")
+    for folder in _written(tally.ledger):
+        for path in folder.glob(".*.tmp"):
+            found = _HALF.fullmatch(path.name)
+            if found and _old(path, DAY if pids.stat(int(found[1])) else 0):
+                _remove(tally, path, "a file that was never written to its end")
+    _folders(tally)
+
+
+def records(ledger: Ledger) -> list[Path]:
+    """Return the records beside locks whose holder is dead; whoever takes such a lock removes it."""
+    patterns = ("lock.json", "*/*lock.json", "runs/*/lock.json", "runs/*/legs/*.lock.json")
+    found = (record for pattern in patterns for record in sorted(ledger.root.glob(pattern)))
+    return [record for record in found if lock.holder(_lock(record)) is None and _lock(record).exists()]
+
+
+def _lock(record: Path) -> Path:
+    return record.with_name(record.name.removesuffix(".json"))
+
+
+def _records(tally: Tally) -> None:
+    """Take each such lock for an instant: so its record goes, and not that of who takes it meanwhile."""
+    for record in tally.stale:
+        try:
+            if not tally.dry and record.exists() and lock.holder(_lock(record)) is None:
+                with lock.hold(_lock(record), "reaping"):
+                    pass
+        except (OSError, RelayError):
+            continue
+        tally.repair("lock", f"removed `{record}`: the process that it names is gone")
+
+
+def _drafts(tally: Tally) -> None:
+    """Remove runs that were never made to their end: with the repository's lock held, nobody makes one."""
+    for path in sorted((tally.ledger.root / "runs").glob(".new-*")):
+        _remove(tally, path, "a run that was never made to its end")
+
+
+def _git_locks(tally: Tally) -> None:
+    """Remove the locks that a killed git left on Relay's own refs; others are raised (rows 14, 117)."""
+    common = tally.ledger.repo.common
+    own = {entry.git_dir.name for entry in worktree.own(tally.ledger.repo)}
+    for name in steering.locks(common):
+        path, parts = common / name, name.split("/")
+        if (parts[0] == "worktrees" and parts[1] in own) or not _old(path, HOUR):
+            continue  # a worktree goes as a whole; a git at work gets time to end
+        if not _opened(path) and name.startswith(OWN_REFS):
+            _remove(tally, path, "a lock of a git that is gone, on a ref of Relay's")
+        elif not _opened(path):
+            what = f"a git that is gone left its lock `{path}`: others wait for it"
+            tally.alert("lock", name, what, f"rm {shlex.quote(str(path))}")
+
+
+def _opened(path: Path) -> bool:
+    """Tell whether a process has a file open."""
+    for pid in kept.everyone():
+        with suppress(OSError):
+            for entry in os.scandir(f"/proc/{pid}/fd"):
+                with suppress(OSError):
+                    if Path(entry.path).readlink() == path:
+                        return True
+    return False
+
+
+def _written(ledger: Ledger) -> Iterator[Path]:
+    """Yield the folders in which Relay writes files."""
+    root = ledger.root
+    yield from (root, root / "queue", root / "nights", root / "alerts")
+    for pattern in ("runs/*", "runs/*/legs", "runs/*/legs/*"):
+        yield from (path for path in root.glob(pattern) if path.is_dir())
+    yield from (entry.git_dir for entry in worktree.own(ledger.repo))
+
+
+def _folders(tally: Tally) -> None:
+    """Remove the temporary folders of this user's Relays that are no more, of whatever repository."""
+    for path in sorted(Path(tempfile.gettempdir()).glob("relay-*")):
+        with suppress(OSError):
+            seen = path.lstat()
+            if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid():
+                continue
+            signed = _SIGNED.fullmatch(path.name)
+            if signed and _old(path, HOUR) and not _going(int(signed[1]), int(signed[2])):
+                _remove(tally, path, "a temporary folder whose process is gone")
+            elif _UNSIGNED.fullmatch(path.name) and _old(path, DAY):
+                _remove(tally, path, "a temporary folder that nobody used for a day")
+
+
+def _going(pid: int, started: int) -> bool:
+    return pids.alive(Process(pid=pid, started=started, boot=pids.this().boot))
+
+
+def _old(path: Path, seconds: float) -> bool:
+    """Tell whether nothing changed a file for so long."""
+    try:
+        return path.lstat().st_mtime <= time.time() - seconds
+    except OSError:
+        return False
+
+
+def _remove(tally: Tally, path: Path, what: str) -> None:
+    try:
+        if not tally.dry:
+            files.remove_tree(path)
+    except RelayError:  # another's, or a mount: it harms nobody
+        return
+    tally.repair("temp" if path.is_dir() or path.name.startswith(".") else "lock", f"removed `{path}`: {what}")

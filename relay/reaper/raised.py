@@ -1,0 +1,103 @@
+"""What a pass only raises: refs and branches of runs that are gone, lost commits, and runs that wait too long."""
+
+import re
+import shlex
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final
+
+from relay import telling
+from relay.host import clock, git
+from relay.reaper.look import Run
+from relay.reaper.tally import Tally
+from relay.rules import history
+from relay.rules import plan as rules
+from relay.terms import Reap
+
+RUN_ID: Final = re.compile(r"\d{6}-\d{4}-[a-z0-9-]+")
+"""How the id of a run looks: a branch `relay/NAME` of another shape is the person's own."""
+
+
+def look(tally: Tally, runs: list[Run], settings: Reap) -> None:
+    """Raise what only a person can settle."""
+    readable = [run for run in runs if run.plan is not None and not run.copied]
+    _refs(tally, {run.id for run in runs})
+    _commits(tally, readable)
+    _waiting(tally, readable, settings.wait_days)
+    _moved(tally, readable)
+
+
+def _refs(tally: Tally, known: set[str]) -> None:
+    """Raise the refs of runs that the ledger does not know; they may be all that keeps a commit, so they stay."""
+    kept: dict[str, int] = {}
+    for name in git.refs(tally.ledger.repo, "refs/relay/"):
+        run = name.split("/")[2]
+        kept[run] = kept.get(run, 0) + 1
+    for run, count in kept.items():
+        if run not in known:
+            commits = "1 ref keeps a commit" if count == 1 else f"{count} refs keep commits"
+            prefix = shlex.quote(f"refs/relay/{run}/")
+            command = f"git for-each-ref --format='delete %(refname)' {prefix} | git update-ref --stdin"
+            tally.alert("ref", run, f"{commits} of {run}, which the ledger does not know", command, run)
+    form = "--format=%(refname)%09%(upstream)"
+    listed = git.run(tally.ledger.repo, "for-each-ref", form, "refs/heads/relay/").decode("utf-8", "surrogateescape")
+    for line in listed.splitlines():
+        name, _, upstream = line.partition("\t")
+        run = name.removeprefix("refs/heads/relay/")
+        if RUN_ID.fullmatch(run) and run not in known and not upstream:  # with one it came from another clone
+            what = f"branch `relay/{run}` is of a run that the ledger does not know: look at it first, git log"
+            tally.alert("branch", run, what, f"git branch -D relay/{run}", run)
+
+
+def _commits(tally: Tally, runs: Iterable[Run]) -> None:
+    """Raise receipts whose commits are not in the repository any more, by one call of git for all runs."""
+    named = {oid: None for run in runs for one in run.chain for oid in (one.head, one.start, one.base)}
+    if not named:
+        return
+    asked = "".join(f"{oid}\n" for oid in named).encode()
+    answer = git.call(tally.ledger.repo, "cat-file", "--batch-check", stdin=asked)
+    lines = answer.out.decode("utf-8", "replace").splitlines()
+    if answer.code or len(lines) != len(named):
+        tally.unsure("commit")
+        return
+    lost = {oid for oid, line in zip(named, lines, strict=True) if line.split(" ")[1:2] != ["commit"]}
+    for run in runs:
+        gone = [(one.leg, oid) for one in run.chain for oid in (one.head, one.start, one.base) if oid in lost]
+        if gone:
+            leg, oid = gone[0]
+            what = f"the receipt of {run.id}/{leg} names commit `{oid[:12]}`, which is not in the repository"
+            tally.alert("commit", run.id, what, f"relay verify {run.id}", run.id)
+
+
+def _waiting(tally: Tally, runs: Iterable[Run], days: float) -> None:
+    """Raise each run that waits longer than `days`, once for what it waits for."""
+    limit = clock.now() - timedelta(days=days)
+    for run in runs:
+        since = run.chain[-1].ended if run.chain else run.plan.created if run.plan is not None else ""
+        if run.step is None or not since or run.outcome in {"shipped", "not-accepted", "stopped"}:
+            continue
+        if isinstance(run.step, rules.Wait):
+            since = max(since, run.step.until)
+        if not run.held and clock.parse(since) <= limit:
+            leg = run.chain[-1].leg if run.chain else ""
+            text = f": {run.step.text}" if isinstance(run.step, rules.Human) and run.step.text else ""
+            what = f"{run.id} is {run.outcome} and waits since {since}{text}"
+            tally.alert("waiting", f"{run.id}/{leg}", what, _next(run), run.id)
+
+
+def _moved(tally: Tally, runs: Iterable[Run]) -> None:
+    """Raise, once a run, that the base moved on under notes that a person is about to act on."""
+    for run in runs:
+        if run.plan is None or run.held or run.outcome not in {"accepted", "needs-human"}:
+            continue
+        base, tip = history.base(run.plan, run.chain), git.resolve(tally.ledger.repo, run.plan.base_ref)
+        if tip is not None and tip != base and run.plan.ship.method != "command":
+            name = run.plan.base_ref.removeprefix("refs/heads/")
+            what = f"`{name}` has moved on since the notes of {run.id} were written: they are about `{base[:12]}`"
+            tally.alert("moved", run.id, what, _next(run), run.id)
+
+
+def _next(run: Run) -> str:
+    """Return the one command that goes on with a run, without what is said about it."""
+    step = run.step
+    return telling.next_command(run.id, step).splitlines()[0].partition("    ")[0] if step is not None else ""

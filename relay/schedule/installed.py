@@ -1,0 +1,101 @@
+"""What is installed, as the ledger remembers it, and whether the last night came when it was due."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from relay.errors import Exit, RelayError
+from relay.host import clock, files
+from relay.record.ledger import Ledger
+from relay.schedule.job import Job
+from relay.terms import SCHEMA, Struct
+
+GRACE: Final = timedelta(minutes=15)
+"""How long after its time a night may begin: systemd draws up to ten minutes, and a machine may be busy."""
+
+State = Literal["whole", "edited", "gone"]
+
+
+class Installed(Struct, frozen=True, kw_only=True):
+    """What is installed: the job, how, since when (a stamp), and the hash of each file by its path."""
+
+    schema: int = SCHEMA
+    method: Literal["systemd", "cron", "launchd", "actions"]
+    job: Job
+    installed: str
+    files: dict[str, str]
+
+
+def _path(ledger: Ledger) -> Path:
+    return ledger.root / "schedule.json"
+
+
+def read(ledger: Ledger) -> Installed | None:
+    """Return what is installed, None where nothing is; a record that cannot be read is a `RelayError`."""
+    path = _path(ledger)
+    try:
+        data = files.read(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        found = msgspec.json.decode(data, type=Installed)
+    except msgspec.MsgspecError as error:
+        hint = f"write it anew: rm {path} && relay schedule install"
+        raise RelayError(f"`{path}` cannot be read: {error}", hint=hint, exit_code=Exit.GATE) from None
+    if found.schema != SCHEMA:
+        text = f"`{path}` has schema `{found.schema}`, and this version reads {SCHEMA}"
+        raise RelayError(text, hint="use the version of Relay that wrote it", exit_code=Exit.GATE)
+    return found
+
+
+def write(ledger: Ledger, found: Installed) -> None:
+    """Remember what is installed."""
+    files.write(_path(ledger), msgspec.json.format(msgspec.json.encode(found, order="sorted"), indent=1) + b"\n")
+    files.sync_folder(ledger.root)
+
+
+def forget(ledger: Ledger) -> None:
+    """Remember that nothing is installed."""
+    _path(ledger).unlink(missing_ok=True)
+    files.sync_folder(ledger.root)
+
+
+def states(found: Installed) -> Iterator[tuple[str, State]]:
+    """Yield each file with whether it still is what Relay wrote."""
+    for path, expected in found.files.items():
+        try:
+            actual = files.sha256(files.read(Path(path)))
+        except (FileNotFoundError, NotADirectoryError):
+            yield path, "gone"
+        except RelayError:
+            yield path, "edited"
+        else:
+            yield path, "whole" if actual == expected else "edited"
+
+
+def missed(ledger: Ledger, now: datetime) -> str | None:
+    """Say that the last night did not run, where one was due since the schedule was installed; else None.
+
+    A night that came too late, and so did nothing, did not run. What runs on another machine is not known here. Where
+    what is installed cannot be read, that is said.
+    """
+    try:
+        found = read(ledger)
+    except RelayError as error:
+        return error.message
+    if found is None or found.method == "actions":
+        return None
+    from relay import nights
+    from relay.schedule import due, zones
+
+    here = now.astimezone(zones.of(found.job.zone))
+    last = due.last(due.read(found.job.at), here - GRACE, skips=found.method == "systemd")
+    if last is None or last <= clock.parse(found.installed):
+        return None
+    since = clock.stamp(last)
+    if any(night.started >= since and night.ended_by != "missed" for night in nights.every(ledger)):
+        return None
+    return f"last night did not run: due {last:%Y-%m-%d %H:%M}"

@@ -1,0 +1,135 @@
+"""What only a person can settle is raised once, with the command that settles it, and cleared when it is settled."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relay import alerts as kept
+from relay import nights, reaper
+from relay.host import clock, repository
+from relay.record import ledger as ledgers
+from relay.record.ledger import Ledger
+from relay.terms import Nightly
+from tests.loop.faults import through
+from tests.reaper.scenes import again, alerts, command, reap, repaired, standing
+from tests.world import World
+
+LATER = clock.parse("2099-01-01T00:00:00Z")
+
+
+@pytest.fixture
+def asked(world: World) -> World:
+    """Return a world whose run waits for a person's approval."""
+    through(world.relay("run", world.spec()))
+    return world
+
+
+def _ledger(world: World) -> Ledger:
+    return ledgers.at(repository.discover(world.root))
+
+
+def _queued(world: World, *options: str | Path) -> None:
+    through(world.relay("queue", "add", *options))
+
+
+def test_a_run_that_waits_longer_than_it_may_is_raised_once(asked: World) -> None:
+    run = asked.only_run()
+    assert reaper.reap(_ledger(asked)) == ()
+    with clock.fix(LATER):
+        [alert] = reaper.reap(_ledger(asked))
+        assert (alert.kind, alert.run, alert.command) == ("waiting", run, f"relay approve {run}")
+        assert alert.what.startswith(f"{run} is accepted and waits since ")
+        assert reaper.reap(_ledger(asked)) == ()
+        assert kept.all(_ledger(asked)) == (alert,)
+        through(asked.relay("approve", run))
+        assert reaper.reap(_ledger(asked)) == ()
+        assert kept.all(_ledger(asked)) == ()
+
+
+def test_days_to_wait_are_those_of_relay_toml(asked: World) -> None:
+    asked.save(reap={"wait_days": 0.0000001})
+    clock.pause(1.1)
+    assert "waiting" in alerts(reap(asked))
+
+
+def test_a_base_that_moved_on_is_raised_once_a_run(asked: World) -> None:
+    asked.commit({"news.txt": "1\n"})
+    events = reap(asked)
+    assert alerts(events) == ["moved"]
+    assert command(events, "moved") == f"relay approve {asked.only_run()}"
+    asked.commit({"news.txt": "2\n"})
+    again(asked)
+    through(asked.relay("approve"))
+    reap(asked)
+    assert standing(asked) == []
+
+
+def test_a_receipt_whose_commit_is_gone_is_raised(asked: World) -> None:
+    head = asked.receipts()[0]["head"]
+    path = asked.root / ".git" / "objects" / head[:2] / head[2:]
+    path.rename(asked.folder / "lost")
+    events = reap(asked)
+    assert alerts(events) == ["commit"]
+    assert command(events, "commit") == f"relay verify {asked.only_run()}"
+    again(asked)
+    (asked.folder / "lost").rename(path)
+    reap(asked)
+    assert standing(asked) == []
+
+
+def test_a_run_that_cannot_be_read_is_raised_and_hides_no_other(asked: World) -> None:
+    first = asked.only_run()
+    through(asked.relay("run", asked.spec(name="other.md")))
+    receipt = asked.runs / first / "legs" / "01-implement" / "receipt.json"
+    receipt.write_bytes(receipt.read_bytes() + b"x")
+    asked.commit({"news.txt": "1\n"})
+    assert alerts(reap(asked)) == ["moved", "run"]
+    again(asked)
+
+
+def test_an_entry_of_the_queue_that_points_nowhere_is_raised(world: World) -> None:
+    spec = world.spec()
+    _queued(world, spec)
+    world.spec(name="second.md")
+    _queued(world, world.folder / "specs" / "second.md", "--after", spec)
+    again(world)
+    spec.rename(world.folder / "away.md")
+    events = reap(world)
+    assert alerts(events) == ["queue"]
+    through(world.relay(*command(events, "queue").split()[1:]))
+    assert [f"queued after `{spec}`" in event["what"] for event in reap(world)] == [True]
+    [left] = [path for path in _ledger(world).queue.glob("[!.]*.json") if path.name != "lock.json"]
+    left.write_text("half")
+    assert [f"rm {left}" == event["command"] for event in reap(world)] == [True]
+    left.unlink()
+    reap(world)
+    assert standing(world) == []
+
+
+def test_a_night_that_was_killed_is_recorded_as_that(world: World) -> None:
+    ledger = _ledger(world)
+    night = nights.begin(ledger, Nightly(), scheduled=True)
+    path = ledger.nights / f"{night.id}.json"
+    with nights.hold(ledger):
+        again(world)
+        found: dict[str, Any] = json.loads(path.read_bytes())
+        assert found["ended"] is None
+    assert repaired(reap(world)) == ["night"]
+    assert json.loads(path.read_bytes())["ended_by"] == "signal"
+    again(world)
+
+
+def test_a_relay_toml_that_is_refused_does_not_keep_the_reaper_from_its_work(asked: World) -> None:
+    asked.write({"relay.toml": "nonsense = ["})
+    shutil.rmtree(asked.runs / asked.only_run())
+    assert alerts(reap(asked)) == ["branch", "ref"]
+    again(asked)
+
+
+def test_where_relay_never_ran_nothing_is_found_and_nothing_is_made(tmp_path: Path) -> None:
+    world = World.simple(tmp_path)
+    again(world)
+    assert not (world.root / ".git" / "relay").exists()
