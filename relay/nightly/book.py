@@ -101,13 +101,8 @@ class Book:
 
     def close(self, ended_by: NightEnd, reason: str) -> None:
         """Write down that the night is over, and why."""
-        self.stumbled(reason)
-        self._write(ended=clock.stamp(), ended_by=ended_by)
-
-    def stumbled(self, reason: str) -> None:
-        """Write down what went wrong; a night that this cut short has no end, and the next one says so."""
-        if reason:
-            self._write(reason="; ".join(filter(None, (self.night.reason, reason))))
+        said = "; ".join(filter(None, (self.night.reason, reason)))
+        self._write(reason=said, ended=clock.stamp(), ended_by=ended_by)
 
     def _write(self, **fields: object) -> None:
         self.night = msgspec.structs.replace(self.night, **fields)

@@ -43,10 +43,6 @@ def run(ledger: Ledger, asked: Nightly, *, scheduled: bool = False) -> Night:
             closing.tell(ledger, book.night)
             raise
         except Exception as error:
-            book.stumbled(f"this is a bug in relay: {type(error).__name__}: {str(error)[:200]}")
-            closing.tell(ledger, book.night)
-            raise
-        except Exception as error:
             book.close("bug", f"this is a bug in relay: {type(error).__name__}: {str(error)[:200]}")
             closing.tell(ledger, book.night)
             raise
