@@ -22,7 +22,7 @@ def _files(*folders: str) -> set[str]:
     return {path.relative_to(CHECKOUT).as_posix() for path in paths if path.parent.name != "__pycache__"}
 
 
-DATA = sorted(_files("phases", "prompts"))
+DATA = sorted(_files("pages", "phases", "prompts"))
 READ = "import sys\nfrom relay.record import catalog\nsys.stdout.buffer.write(catalog.builtin(*sys.argv[1:]))"
 
 

@@ -1,10 +1,13 @@
 """`relay status`: every run, how it stands, and what it needs; no git is run."""
 
+from collections.abc import Iterator
+
 import click
 
+from relay import alerts
 from relay.commands import common
 from relay.errors import RelayError
-from relay.host import lock, term
+from relay.host import clock, lock, term
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.report import run as report
@@ -13,47 +16,107 @@ from relay.telling import coloured
 
 ENDED = frozenset({"shipped", "not-accepted"})
 
+PAUSE = 1.0
+"""Seconds between two looks of `--watch`."""
+
 
 @click.command("status")
 @click.option("-a", "--all", "everything", is_flag=True, help="List ended runs too.")
 @click.option("--offline", is_flag=True, help="Do not ask what became of open proposals.")
+@click.option("-w", "--watch", is_flag=True, help="Show it live, until Ctrl-C; it asks nobody but the ledger.")
 @common.everywhere
-def command(everything: bool, offline: bool) -> int:  # noqa: FBT001 - options
+def command(everything: bool, offline: bool, watch: bool) -> int:  # noqa: FBT001 - options
     """List the runs of this repository, newest last; an open proposal is looked after."""
     here = common.ledger()
-    holder = lock.holder(here.lock)
-    held = holder.run if holder is not None else None
+    if watch:
+        return _watch(here, everything=everything)
     rows, hidden = [], 0
+    held = _held(here)
     for run in ledgers.runs(here):
         line = _line(here, run, held=run == held)
         if not offline and str(line["outcome"]).startswith("proposed"):
             common.follow(here, ledgers.read_plan(here, run))
             line = _line(here, run, held=run == held)
         term.event("run", **line)
-        if str(line["outcome"]).split(" ")[0] in ENDED and not everything:
+        if _over(line) and not everything:
             hidden += 1
             continue
-        stands = coloured(str(line["outcome"])) + (" (held)" * bool(line["held"]))
-        rows.append(
-            [
-                run,
-                stands,
-                str(line["leg"] or "-"),
-                str(line["score"] or "-"),
-                str(line["needs"]),
-                str(line["next"]),
-            ]
-        )
-    if common.as_json():
-        return 0
-    if rows:
-        term.table(rows, ("run", "outcome", "leg", "score", "needs", "next"))
+        cells = (line["leg"] or "-", line["score"] or "-", line["needs"], line["next"])
+        rows.append([run, _stands(line), *map(str, cells)])
+    if not common.as_json():
+        term.table(rows, ("run", "outcome", "leg", "score", "needs", "next") if rows else ())
     if hidden:
         term.say(f"{hidden} ended run{'s' * (hidden != 1)} not listed: relay status --all")
-    if not rows and not hidden:
+    for kind, text in _raised(here):
+        term.event(kind, text=text)
+        term.say(term.style(text, "yellow"))
+    if not rows and not hidden and not common.as_json():
         term.say("no runs yet")
         term.hint("relay run SPEC")
     return 0
+
+
+def _held(here: Ledger) -> str | None:
+    """Return the run that a loop works on now."""
+    holder = lock.holder(here.lock)
+    return holder.run if holder is not None else None
+
+
+def _stands(line: dict[str, object]) -> str:
+    return coloured(str(line["outcome"])) + (" (held)" * bool(line["held"]))
+
+
+def _over(line: dict[str, object]) -> bool:
+    return str(line["outcome"]).split(" ", maxsplit=1)[0] in ENDED
+
+
+def _raised(here: Ledger) -> Iterator[tuple[str, str]]:
+    """Say what nobody may have seen: alerts that stand, and a night that did not come."""
+    from relay.schedule import installed
+
+    if standing := alerts.all(here):
+        yield "alerts", f"{report.count(len(standing), 'alert')}, of which the oldest: {standing[0].what}; relay reap"
+    if missed := installed.missed(here, clock.now()):
+        yield "missed", f"{missed}; relay schedule status"
+
+
+def _watch(here: Ledger, *, everything: bool) -> int:
+    """Show all runs again and again; that the person ends it is its good end."""
+    if common.as_json():
+        raise RelayError("`--watch` is for people, and `--json` is for programs", hint="relay status --json")
+    over: dict[str, dict[str, object]] = {}
+    try:
+        with term.board() as show:
+            while True:
+                rows = [row for run in ledgers.runs(here) if (row := _row(here, run, over, everything=everything))]
+                said = [text for _, text in _raised(here)] + ([] if rows else ["no open runs"])
+                show(rows, ("run", "outcome", "leg", "time", "cost", "used so far", "needs"), said)
+                clock.pause(PAUSE)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _row(here: Ledger, run: str, over: dict[str, dict[str, object]], *, everything: bool) -> list[str] | None:
+    """Return a run's line on the board; what is over is read once, since it changes no more."""
+    from relay.report import board, figures
+
+    held = _held(here) == run
+    line = over.get(run) or _line(here, run, held=held)
+    if _over(line):
+        over[run] = line
+        if not everything:
+            return None
+    doing = board.doing(here, ledgers.read_plan(here, run)) if held and line["held"] else None
+    spent = int(str(line["cost_microusd"])) + ((doing.microusd or 0) if doing is not None else 0)
+    return [
+        run,
+        _stands(line),
+        doing.told if doing is not None else str(line["leg"] or "-"),
+        figures.span(doing.seconds if doing is not None else float(str(line["seconds"]))),
+        report.dollars(spent),
+        doing.used if doing is not None else "",
+        str(line["needs"]),
+    ]
 
 
 def _line(here: Ledger, run: str, *, held: bool) -> dict[str, object]:

@@ -9,8 +9,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final, Literal, TextIO
 
 from relay.errors import RelayError
@@ -163,6 +163,34 @@ def table(rows: Iterable[Sequence[str]], headers: Sequence[str] = ()) -> None:
     for line in lines:
         cells = (cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=False))
         data("  ".join(cells).rstrip())
+
+
+@contextmanager
+def board() -> Iterator[Callable[[Iterable[Sequence[str]], Sequence[str], Iterable[str]], None]]:
+    """Take the terminal, and give a function that shows rows, headers and lines below, in place of the last ones."""
+    stream = sys.stdout
+    if not stream.isatty() or os.environ.get("TERM") == "dumb":
+        raise RelayError("there is no terminal to draw on", hint="relay status")
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.table import Table
+    from rich.text import Text
+
+    def cell(text: str) -> Text:
+        shown = _one_line(text).translate(_CODES).encode(stream.encoding, "replace").decode(stream.encoding)
+        return Text.from_ansi(shown, overflow="fold")
+
+    def show(rows: Iterable[Sequence[str]], headers: Sequence[str], lines: Iterable[str]) -> None:
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for header in headers:
+            table.add_column(cell(style(header, "bold")))
+        for row in rows:
+            table.add_row(*map(cell, row))
+        drawn.update(Group(table, Text(), *map(cell, lines)), refresh=True)
+
+    screen = Console(file=stream)
+    with Live(console=screen, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as drawn:
+        yield show
 
 
 def _one_line(cell: str) -> str:

@@ -1,0 +1,114 @@
+"""`relay stats`: what all runs came to, as tables, as JSON lines, or as a page with its plot."""
+
+import click
+import msgspec
+
+from relay.commands import common
+from relay.host import files, term
+from relay.record import ledger as ledgers
+from relay.report import stats
+from relay.report.stats import Stats, Use
+
+
+@click.command("stats")
+@click.option("--html", "file", metavar="FILE", help="Write a page with a plot to FILE; `-` is stdout.")
+@common.everywhere
+def command(file: str | None) -> int:
+    """Count over all runs: how many settle, in how many rounds, minutes and money, what findings were worth."""
+    here = common.ledger()
+    runs = ledgers.runs(here)
+    if not runs:
+        term.say("no runs yet")
+        term.hint("relay run SPEC")
+        return 0
+    counted = stats.count(here, runs)
+    if file is not None:
+        from relay.report import page
+
+        data = page.stats(here, counted).encode("utf-8", "replace")
+        if file == "-":
+            term.raw(data)
+            return 0
+        path = common.folder() / file
+        files.write(path, data)
+        term.say(f"wrote {path}, {len(data) / 1024:.0f} KiB")
+    elif common.as_json():
+        _events(counted)
+    else:
+        _tables(counted)
+    return 0
+
+
+def _tables(counted: Stats) -> None:
+    """Print what was counted."""
+    for line in stats.lines(counted):
+        term.data(line)
+    for found, what in ((counted.phases, "phase"), (counted.agents, "agent")):
+        if found:
+            term.data("")
+            term.table(*stats.uses(found, what, counted.spent))
+    if counted.tallies:
+        term.data("")
+        term.table(*stats.reviewers(counted.tallies))
+    if counted.partial:
+        term.data("")
+        term.table([[one.run, one.outcome, one.score] for one in counted.partial], ("not settled", "outcome", "score"))
+    if counted.breaches:
+        term.data("")
+        term.table(counted.breaches, ("breach in", "what"))
+
+
+def _events(counted: Stats) -> None:
+    """Tell all that was counted as JSON lines."""
+    spent = counted.spent
+    term.event(
+        "stats",
+        runs=len(counted.accounts),
+        outcomes=counted.outcomes,
+        decided=counted.decided,
+        settled=counted.settled,
+        settled_rate=counted.settled_rate,
+        rounds={str(rounds): number for rounds, number in counted.rounds.items()},
+        mean_rounds=counted.mean_rounds,
+        review_share=counted.review_share,
+        endings=counted.endings,
+        **_spent(spent.legs, spent.seconds, spent.microusd, spent.unknown, spent.tokens),
+    )
+    for kind, uses in (("phase", counted.phases), ("agent", counted.agents)):
+        for use in uses:
+            _use(kind, use)
+    for tally in counted.tallies:
+        term.event("tally", **msgspec.to_builtins(tally))
+    for one in counted.accounts:
+        its = one.spent
+        term.event(
+            "run",
+            run=one.run,
+            outcome=one.outcome,
+            rounds=one.rounds,
+            score=one.score or None,
+            **_spent(its.legs, its.seconds, its.microusd, its.unknown, its.tokens),
+        )
+    for leg, breach in counted.breaches:
+        term.event("breach", leg=leg, what=breach)
+
+
+def _use(kind: str, use: Use) -> None:
+    its = use.spent
+    term.event(
+        kind,
+        name=use.name,
+        judge=use.judge,
+        **_spent(its.legs, its.seconds, its.microusd, its.unknown, its.tokens),
+    )
+
+
+def _spent(legs: int, seconds: float, microusd: int, unknown: int, tokens: int) -> dict[str, object]:
+    """Name the figures as they stand in every event; `cost_unknown` counts the legs that no cost is known of."""
+    return {
+        "legs": legs,
+        "seconds": round(seconds, 3),
+        "cost_microusd": microusd,
+        "cost_unknown": unknown,
+        "tokens": tokens,
+    }

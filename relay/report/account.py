@@ -1,0 +1,136 @@
+"""The account of one run, for whoever comes back to it: how it stands, what it took, what it asks, what to type."""
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from relay import telling
+from relay.errors import RelayError
+from relay.record import evidence
+from relay.record.ledger import Ledger
+from relay.report import figures
+from relay.report import run as runs
+from relay.report.figures import Spent
+from relay.report.run import Glance
+from relay.rules import plan as rules
+from relay.terms import Plan, Receipt, Struct
+
+SAID: Final = {
+    "accepted": ("accepted", "accepted"),
+    "proposed": ("proposed", "proposed"),
+    "shipped": ("shipped", "shipped"),
+    "needs-human": ("needs you", "need you"),
+    "waiting": ("waits for its quota", "wait for their quota"),
+    "open": ("goes on", "go on"),
+    "stopped": ("stopped", "stopped"),
+    "not-accepted": ("not accepted", "not accepted"),
+    "unreadable": ("cannot be read", "cannot be read"),
+}
+"""How an outcome is said of one run, and of several."""
+
+BREACHED: Final = "a boundary was crossed: {}"
+
+SETTLED: Final = frozenset({"accepted", "proposed", "shipped"})
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """What to type, and in a few words when or why, where that is not plain."""
+
+    text: str
+    note: str = ""
+
+
+class Account(Struct, frozen=True, kw_only=True):
+    """How a run stands. `glance` is None where its record cannot be read; then `needs` says what is wrong with it.
+
+    `yours` says that it goes on only when a person does something.
+    """
+
+    run: str
+    title: str
+    outcome: str
+    yours: bool
+    needs: str = ""
+    question: str = ""
+    commands: tuple[Command, ...] = ()
+    spent: Spent = Spent()
+    rounds: int = 0
+    score: str = ""
+    glance: Glance | None = None
+
+    @property
+    def stands(self) -> str:
+        """Return the outcome without what is said beside it."""
+        return self.outcome.split(" ", maxsplit=1)[0]
+
+    @property
+    def said(self) -> str:
+        """Say the outcome in words, with `(unchecked)` where nothing could check it."""
+        return self.outcome.replace(self.stands, SAID[self.stands][0], 1)
+
+
+def of(ledger: Ledger, run: str, at: str = "") -> Account:
+    """Give the account of a run; `at` goes behind `relay` in each command: `-C DIR ` for whoever stands elsewhere."""
+    try:
+        glance = runs.glance(ledger, run)
+    except (RelayError, OSError) as error:
+        wrong = error.message if isinstance(error, RelayError) else str(error)
+        verify = Command(text=f"relay {at}verify {run}")
+        return Account(run=run, title=run, outcome="unreadable", yours=True, needs=wrong, commands=(verify,))
+    chain, step = glance.chain, glance.step
+    legs = [sealed for sealed in chain if sealed.kind != "act"]
+    return Account(
+        run=run,
+        title=glance.plan.title,
+        outcome=glance.outcome,
+        yours=isinstance(step, rules.Human | rules.Accepted) and not glance.held,
+        needs=BREACHED.format(glance.needs) if _reason(step) == "breach" else glance.needs,
+        question=_question(ledger, chain, step),
+        commands=() if glance.held else commands(glance.plan, chain, step, at),
+        spent=figures.spent(chain),
+        rounds=max((sealed.round for sealed in legs), default=0),
+        score=next((sealed.score for sealed in reversed(legs) if sealed.score), ""),
+        glance=glance,
+    )
+
+
+def commands(plan: Plan, chain: Sequence[Receipt], step: rules.Next, at: str = "") -> tuple[Command, ...]:
+    """Say what to type next, one command each, so that it can be copied."""
+    if _reason(step) == "budget":
+        return (_raise(plan, chain, at),)
+    found: list[Command] = []
+    for line in telling.next_command(plan.run, step).splitlines():
+        text, _, note = line.partition("    (")
+        for number, one in enumerate(text.split(", or relay ")):
+            whole = f"relay {one}" if number else one
+            said = "or" if number or (found and isinstance(step, rules.Accepted)) else note.removesuffix(")")
+            found.append(Command(text=whole.replace("relay ", f"relay {at}", 1).strip(), note=said))
+    return tuple(found)
+
+
+def _reason(step: rules.Next) -> str:
+    return step.reason if isinstance(step, rules.Human) else ""
+
+
+def _raise(plan: Plan, chain: Sequence[Receipt], at: str) -> Command:
+    """Say how a budget is raised: by half of what was given, and what was used beyond it."""
+    left = rules.remaining(plan, chain, rules.receiver(plan, chain) or plan.phases[-1].name)
+    flags = []
+    for name in ("usd", "minutes", "tokens", "turns"):
+        over, given = getattr(left, name), getattr(plan.budget, name)
+        if over is not None and over <= 0:
+            flags.append(f" --{name} {math.ceil(given / 2 - over / (1 - plan.budget.reserve))}")
+    note = "half of its budget again; or as much as you like" if flags else ""
+    return Command(text=f"relay {at}resume {plan.run}{''.join(flags)}", note=note)
+
+
+def _question(ledger: Ledger, chain: Sequence[Receipt], step: rules.Next) -> str:
+    """Return what an agent asks, where that is what the run waits for."""
+    if not isinstance(step, rules.Human) or step.reason != "question":
+        return ""
+    asked = next((sealed for sealed in chain if sealed.leg == step.leg), None)
+    with suppress(RelayError, OSError):
+        answer = evidence.reply_of(ledger, asked) if asked is not None else None
+        return (answer.question or "") if answer is not None else ""
+    return ""

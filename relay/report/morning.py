@@ -1,0 +1,214 @@
+"""What a person is told first of a night, or of a run: how each run stands, what needs them, what to type.
+
+The page and the lines on the terminal say the same, from the same account.
+"""
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from relay import alerts, nights
+from relay.host import pids
+from relay.record.ledger import Ledger
+from relay.report import account, figures
+from relay.report import run as runs
+from relay.report.account import SAID, Account
+from relay.report.figures import Spent
+from relay.terms import Alert, Item, Night, Struct
+
+ENDED: dict[str, str] = {
+    "done": "nothing was left to do",
+    "until": "the hour came at which it ends",
+    "hours": "its hours were used up",
+    "usd": "its money was used up",
+    "tokens": "its tokens were used up",
+    "signal": "it was told to stop",
+    "preflight": "something it needs was missing",
+    "held": "another process held the repository",
+    "missed": "it was too late to begin",
+    "bug": "Relay itself failed",
+}
+"""Why a night ended, in words."""
+
+ORDER = ("unreadable", "needs-human", "accepted", "stopped", "open", "waiting", "proposed", "shipped", "not-accepted")
+"""Outcomes in the order in which they concern a person."""
+
+WIDE = 60
+"""Characters of what a run needs that the terminal shows in its table."""
+
+
+class Used(Struct, frozen=True, kw_only=True):
+    """A part of a night's purse: what was used of what was given, as text, and the share of it."""
+
+    what: str
+    used: str
+    given: str
+    share: float
+
+
+class Morning(Struct, frozen=True, kw_only=True):
+    """A night, or a run alone: accounts of the runs, what was not run and why, what was raised to a person."""
+
+    night: Night | None
+    accounts: tuple[Account, ...]
+    items: dict[str, Item] = {}
+    skipped: tuple[Item, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+    spent: Spent = Spent()
+    under_way: bool = False
+
+    @property
+    def yours(self) -> list[Account]:
+        """The runs that need a person, those that are in trouble first."""
+        return [one for one in self.accounts if one.yours]
+
+    @property
+    def headline(self) -> str:
+        """Say in a line what came of the runs: `2 need you, 1 accepted, 1 waits for its quota`."""
+        if not self.accounts:
+            return "nothing ran"
+        count = Counter(one.stands for one in self.accounts)
+        said = [f"{count[name]} {SAID[name][count[name] > 1]}" for name in ORDER if count[name]]
+        return ", ".join(said)
+
+    @property
+    def ended(self) -> str:
+        """Say why the night ended, or that it did not."""
+        if self.night is None:
+            return ""
+        if self.night.ended is None:
+            return "it goes on" if self.under_way else "it was cut short"
+        if nights.KILLED in self.night.reason:
+            return "it was killed"
+        why = ENDED.get(self.night.ended_by or "", "")
+        return f"{why} ({self.night.reason})" if self.night.reason and why else why or self.night.reason
+
+    @property
+    def purse(self) -> list[Used]:
+        """What the night used of each limit that it had."""
+        if self.night is None:
+            return []
+        given, found = self.night.purse, []
+        if given.usd is not None:
+            money = self.spent.microusd / 1_000_000
+            found.append(_used("money", self.spent.money, f"${given.usd:.2f}", money, given.usd))
+        if given.tokens is not None:
+            used = figures.tokens(self.spent.tokens)
+            found.append(_used("tokens", used, figures.tokens(given.tokens), self.spent.tokens, given.tokens))
+        if given.hours is not None:
+            took = self.took
+            found.append(_used("time", figures.span(took), figures.span(given.hours * 3600), took, given.hours * 3600))
+        return found
+
+    @property
+    def took(self) -> float:
+        """Return the seconds from the night's begin to its end; 0 where it has none."""
+        first = figures.moment(self.night.started) if self.night is not None else None
+        last = figures.moment(self.night.ended or "") if self.night is not None else None
+        return max(0.0, (last - first).total_seconds()) if first is not None and last is not None else 0.0
+
+
+def _used(what: str, used: str, given: str, amount: float, limit: float) -> Used:
+    return Used(what=what, used=used, given=given, share=min(1.0, amount / limit) if limit > 0 else 1.0)
+
+
+def elsewhere(ledger: Ledger) -> str:
+    """Return what goes behind `relay` for a reader who does not stand in the repository."""
+    return f"-C {shlex.quote(str(ledger.repo.main_top or ledger.repo.common))} "
+
+
+def of_night(ledger: Ledger, night: Night, at: str = "") -> Morning:
+    """Tell a night: each run that it touched once, as that stands now, and what it passed over with the reason."""
+    items: dict[str, Item] = {}
+    for item in night.items:
+        if item.run is not None and item.did != "skipped":
+            items[item.run] = _joined(items.get(item.run), item)
+    found = [account.of(ledger, run, at) for run in items]
+    return Morning(
+        night=night,
+        accounts=tuple(sorted(found, key=lambda one: (not one.yours, ORDER.index(one.stands)))),
+        items=items,
+        skipped=tuple(item for item in night.items if item.run is None or item.did == "skipped"),
+        alerts=_raised(ledger, at),
+        spent=Spent(
+            microusd=sum(item.microusd for item in night.items),
+            tokens=sum(item.tokens for item in night.items),
+            seconds=sum(item.seconds for item in night.items),
+        ),
+        under_way=night.relay is not None and pids.alive(night.relay),
+    )
+
+
+def of_run(ledger: Ledger, run: str, at: str = "") -> Morning:
+    """Tell one run alone, with what was raised about it."""
+    one = account.of(ledger, run, at)
+    raised = tuple(alert for alert in _raised(ledger, at) if alert.run == run)
+    return Morning(night=None, accounts=(one,), alerts=raised, spent=one.spent)
+
+
+def _raised(ledger: Ledger, at: str) -> tuple[Alert, ...]:
+    """Return what is raised, its commands as the reader can type them."""
+    return tuple(
+        msgspec.structs.replace(alert, command=alert.command.replace("relay ", f"relay {at}", 1))
+        if alert.command.startswith("relay ")
+        else alert
+        for alert in alerts.all(ledger)
+    )
+
+
+def _joined(before: Item | None, item: Item) -> Item:
+    """Add up what a night did with one run in several goes; the newest word on it holds."""
+    if before is None:
+        return item
+    return msgspec.structs.replace(
+        item,
+        microusd=before.microusd + item.microusd,
+        tokens=before.tokens + item.tokens,
+        seconds=before.seconds + item.seconds,
+    )
+
+
+def summary(told: Morning) -> str:
+    """Say in a line how many runs there were, and what they took."""
+    parts = [runs.count(len(told.accounts), "run") if told.night is not None else ""]
+    parts += [told.spent.money, f"{told.spent.time} of agents"]
+    if told.spent.tokens:
+        parts.append(f"{figures.tokens(told.spent.tokens)} tokens")
+    return ", ".join(filter(None, parts))
+
+
+def when(night: Night) -> str:
+    """Say when a night was: its day, from when to when, in the zone of this machine."""
+    until = f" to {figures.hour(night.ended)}" if night.ended else ""
+    return f"{figures.day(night.started)}, {figures.hour(night.started)}{until} {figures.zone(night.started)}".rstrip()
+
+
+def rows(told: Morning) -> tuple[list[list[str]], list[str]]:
+    """Return the table of the runs and its headers."""
+    found = []
+    for one in told.accounts:
+        item = told.items.get(one.run)
+        cost = runs.dollars(item.microusd) if item is not None else one.spent.money
+        seconds = item.seconds if item is not None else one.spent.seconds
+        needs = one.needs if len(one.needs) <= WIDE else f"{one.needs[:WIDE]}..."
+        found.append([one.run, one.outcome, one.score or "-", cost, figures.span(seconds), needs])
+    return found, ["run", "outcome", "score", "cost", "time", "needs"]
+
+
+def asked(told: Morning) -> list[str]:
+    """List what a person can type, the first command of each run that needs them first; then the alerts."""
+    lines = []
+    for one in told.yours:
+        if one.question:
+            lines.append(f"{one.run} asks: {' '.join(one.question.split())[:200]}")
+        lines += [f"  {command.text}" for command in one.commands if command.note != "or"]
+    for alert in told.alerts:
+        lines += [f"{alert.what}", f"  {alert.command}"]
+    return lines
+
+
+def passed_over(items: Sequence[Item]) -> list[str]:
+    """Say of each entry that was skipped why."""
+    return [f"not run: {item.spec or item.run}: {item.reason or 'no reason was recorded'}" for item in items]
