@@ -63,6 +63,7 @@ def _driven(here: Ledger, frozen: Frozen, until: str | None, path: Path) -> int:
 
     ledgers.prepare(here)
     _unseen(here, frozen.plan, path)
+    _untested(here, frozen.plan)
     run, step = runner.start(here, frozen, runner.Order(until=until), Teller())
     return common.finish(here, run, step, until)
 
@@ -77,6 +78,15 @@ def _unseen(here: Ledger, plan: Plan, spec_file: Path) -> None:
             term.say(f"  {path}")
         if len(paths) > SHOWN:
             term.say(f"  and {len(paths) - SHOWN} more: git status")
+
+
+def _untested(here: Ledger, plan: Plan) -> None:
+    """Say that acceptance will find no test to swap, while there is time to mend the patterns."""
+    from relay import swap
+
+    if swap.nowhere(here.repo, plan.tests.paths, plan.base):
+        paths = ", ".join(plan.tests.paths)
+        term.say(f"{term.style('warning:', 'yellow')} no file of the base fits `tests.paths`: {paths}")
 
 
 def _pairs(agents: tuple[str, ...]) -> dict[str, str]:
