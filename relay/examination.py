@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from relay import confine, proof, swap, weigh
+from relay import confine, swap, weigh
 from relay.host.jail import Access
+from relay.proof import claims
+from relay.proof.trees import Trees
 from relay.record import briefing
 from relay.terms import Check, CriterionResult, JudgeReply, Phase, Plan, Receipt, WorkReply
 from relay.underway import Leg
@@ -29,9 +31,9 @@ def worked(leg: Leg, receipt: Receipt, answer: WorkReply) -> tuple[Receipt, dict
     logs = ["\n".join(f"{item.path}: {item.why}" for item in receipt.refused).encode()] if receipt.refused else []
     repo = leg.ledger.repo
     seen = [weigh.strayed(leg.plan, repo, receipt), weigh.unresolved(repo, leg.chain, receipt)]
-    with proof.Trees(leg.ledger, leg.plan, receipt.leg, receipt.head, receipt.base) as trees:
-        places = proof.placed(trees, answer.existing)
-        seen.append(proof.invented(answer.existing, places))
+    with Trees(leg.ledger, leg.plan, receipt.leg, receipt.head, receipt.base) as trees:
+        places = claims.placed(trees, answer.existing)
+        seen.append(claims.invented(answer.existing, places))
     found = [*receipt.checks, *(look[0] for look in seen if look)]
     logs += [look[1].encode() for look in seen if look]
     seconds, at = leg.phase.minutes * 60, confine.place(leg.ledger, leg.plan, leg.held)
@@ -50,7 +52,7 @@ def worked(leg: Leg, receipt: Receipt, answer: WorkReply) -> tuple[Receipt, dict
         criteria=criteria,
         score=weigh.score(criteria),
         existing=places,
-        disputed=proof.disputes(leg.plan, at, answer, named),
+        disputed=claims.disputes(leg.plan, at, answer, named),
     ), _logs(logs, observed)
 
 
@@ -105,6 +107,7 @@ def judged(leg: Leg, receipt: Receipt, answer: JudgeReply) -> tuple[Receipt, dic
         existing=found.existing,
         tests=leg.tests.facts if leg.tests else None,
         asks=bool(answer.question),
+        problem=leg.redactor.text(found.problem) if found.problem else None,
     ), _logs(
         [item.output.encode() for item in leg.observed if item.by in counted],
         [item for item in leg.observed if item.by not in counted],

@@ -167,7 +167,10 @@ def _draft(
 
 
 def _write(leg: Leg, receipt: Receipt, answer: Reply | None, raw: bytes | None, logs: Mapping[str, bytes]) -> Receipt:
-    """Write everything the receipt names by hash, then the receipt, under the run's lock."""
+    """Write everything the receipt names by hash, then the receipt, under the run's lock.
+
+    What Relay looked at after the agent is a part of the leg, and counts in its time and so in the budget's.
+    """
     ledger, plan = leg.ledger, leg.plan
     folder = ledger.leg(plan.run, receipt.leg)
     beside: dict[str, bytes] = dict(logs)
@@ -178,6 +181,8 @@ def _write(leg: Leg, receipt: Receipt, answer: Reply | None, raw: bytes | None, 
     prompt = folder / "prompt.md"
     receipt = msgspec.structs.replace(
         receipt,
+        ended=clock.stamp(),
+        seconds=round(max(0.0, clock.monotonic() - leg.began), 3),
         reply_sha256=files.sha256(raw) if raw is not None else None,
         document_sha256=files.sha256(beside["document.md"]) if "document.md" in beside else None,
         prompt_sha256=files.sha256(files.read(prompt)) if prompt.exists() else None,

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from relay import clean, proof
+from relay import clean
 from relay.confine import Place
 from relay.host import clock, git, redact
 from relay.host.repository import Repository
-from relay.record import briefing
+from relay.proof import claims, evidence
+from relay.proof.trees import Trees
+from relay.record import briefing, known
 from relay.record.ledger import Ledger
 from relay.rules import findings as rules
 from relay.rules.plan import Go
@@ -39,7 +41,7 @@ run = clean.run
 
 
 class Weighed(Struct, frozen=True, kw_only=True):
-    """What a judge's reply came to."""
+    """What a judge's reply came to; `problem` says what of it could not be looked at, or was not accepted, and why."""
 
     verdict: Verdict
     findings: tuple[Finding, ...]
@@ -47,6 +49,7 @@ class Weighed(Struct, frozen=True, kw_only=True):
     existing: tuple[Placed, ...]
     criteria: tuple[CriterionResult, ...]
     checks: tuple[Check, ...]
+    problem: str
 
 
 def criteria(
@@ -108,7 +111,7 @@ def strayed(plan: Plan, repo: Repository, receipt: Receipt) -> tuple[Check, str]
     output = (
         "the spec lets this run touch only: " + ", ".join(plan.may_touch) + "\nchanged besides:\n" + "\n".join(outside)
     )
-    return proof.red("only files that the spec names", output)
+    return claims.red("only files that the spec names", output)
 
 
 def unresolved(repo: Repository, chain: Sequence[Receipt], receipt: Receipt) -> tuple[Check, str] | None:
@@ -118,7 +121,7 @@ def unresolved(repo: Repository, chain: Sequence[Receipt], receipt: Receipt) -> 
     left = [path for path in paths if MARKER.search(git.blob(repo, receipt.head, path) or b"")]
     if not left:
         return None
-    return proof.red("no conflict marker is left", "conflict markers of git stand in:\n" + "\n".join(left))
+    return claims.red("no conflict marker is left", "conflict markers of git stand in:\n" + "\n".join(left))
 
 
 def against_base(
@@ -161,22 +164,27 @@ def weigh(
     """Check a judge's evidence at the commit it judged, and derive the verdict."""
     phase, repo = plan.phase(go.phase), ledger.repo
     own = plan.agent(phase.agent).reply == "exit"
-    known = briefing.known_findings(ledger, chain, phase.name)
+    before = known.find(ledger, chain, phase.name)
     last = plan.phases[-1] == phase
-    with proof.Trees(ledger, plan, start.leg, start.start, start.base) as trees:
+    with Trees(ledger, plan, start.leg, start.start, start.base) as trees:
+        named = evidence.named(trees, reply.findings)
+        again = evidence.again(trees, before, own=own)
+        seen = evidence.look(trees, named, own=own, known=before)
         found = rules.judge(
-            reply.findings,
-            proof.look(trees, reply.findings, own=own),
-            known=known,
+            named,
+            seen,
+            known=before,
             round_=go.round,
             evidence=phase.evidence,
             delta=_since(repo, chain, start, phase.name, newest=True),
             mended=_since(repo, chain, start, phase.name, newest=False),
+            again=again,
         )
-        kept, settled = proof.settle(trees, known, found, own=own)
-        existing = proof.placed(trees, reply.existing)
-        criteria_now = tuple(proof.criterion(trees, result, reply) for result in results) if last else ()
+        kept, settled = evidence.settle(trees, before, found, again)
+        existing = claims.placed(trees, reply.existing)
+        judged = [claims.criterion(trees, result, reply) for result in results] if last else []
     checks_now = against_base(ledger, plan, chain, checked, leg=start.leg, base=start.base, seconds=phase.minutes * 60)
+    criteria_now = tuple(result for result, _ in judged)
     verdict = rules.verdict(
         reply,
         (*found, *kept),
@@ -192,6 +200,7 @@ def weigh(
         existing=existing,
         criteria=criteria_now,
         checks=checks_now,
+        problem="; ".join([*(why for _, why in judged if why), *evidence.reasons((*found, *kept), seen, again)]),
     )
 
 

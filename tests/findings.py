@@ -12,19 +12,10 @@ def claim(
     return ClaimedFinding(**told)  # type: ignore[arg-type]
 
 
-def known(identity: str = "F0", *, blocks: bool = True, quote: str = "return a - b") -> findings.Known:
+def known(identity: str = "F0", **fields: object) -> findings.Known:
     """Make a finding of round one."""
-    return findings.Known(
-        id=identity,
-        severity="major",
-        title="wrong",
-        path="a.py",
-        line=50,
-        quote=quote,
-        why="",
-        since=1,
-        blocks=blocks,
-    )
+    told = {"severity": "major", "title": "wrong", "path": "a.py", "line": 50, "quote": "return a - b", "why": ""}
+    return findings.Known(id=identity, **(told | {"since": 1, "blocks": True} | fields))  # type: ignore[arg-type]
 
 
 def judged(
@@ -34,7 +25,10 @@ def judged(
     evidence: Evidence = "located",
     delta: dict[str, list[tuple[int, int]]] | None = None,
     mended: dict[str, list[tuple[int, int]]] | None = None,
+    again: dict[str, findings.Again] | None = None,
 ) -> tuple[Finding, ...]:
     """Judge claims that share one proof."""
     seen = [findings.Seen(proof=proof)] * len(claims)
-    return findings.judge(claims, seen, known=before, round_=2, evidence=evidence, delta=delta, mended=mended)
+    return findings.judge(
+        claims, seen, known=before, round_=2, evidence=evidence, delta=delta, mended=mended, again=again
+    )

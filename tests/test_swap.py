@@ -1,9 +1,13 @@
 """Which files are tests, and what a diff of them took out: counted, in what most people write tests in."""
 
+from pathlib import Path
+
 import pytest
 
 from relay import swap
-from relay.host import patch
+from relay.host import patch, repository
+from relay.swap import failures, patterns, settings
+from tests.world import World
 
 
 @pytest.mark.parametrize(
@@ -15,6 +19,17 @@ from relay.host import patch
         ("**/*_test.go", ["a_test.go", "pkg/a_test.go"], ["pkg/a.go"]),
         ("*.spec.ts", ["a.spec.ts", "src/a.spec.ts"], ["a.ts"]),
         ("src/test/*", ["src/test/A.java", "src/test/deep/B.java"], ["src/main/A.java"]),
+        (
+            "src/**/test_*.py",
+            ["src/test_a.py", "src/a/b/test_x.py"],
+            ["test_a.py", "src/a/latest_x.py", "lib/test_a.py"],
+        ),
+        ("**/a/**/b.py", ["a/b.py", "x/a/y/z/b.py"], ["b.py", "a/c.py", "xa/b.py"]),
+        ("./tests/**", ["tests/a.py"], ["a.py"]),
+        (".//tests//unit/", ["tests/unit/a.py"], ["tests/a.py"]),
+        ("test_*.py", ["test_a.py", "pkg/test_a.py"], ["pkg/a_test.py"]),
+        ("test", ["test/a.py", "pkg/test/a.py"], ["contest/a.py"]),
+        ("t/[id]", ["t/i/a.py", "t/[id]/a.py"], ["t/x/a.py"]),
     ],
 )
 def test_a_pattern_means_the_files_that_a_person_means(pattern: str, fits: list[str], others: list[str]) -> None:
@@ -88,3 +103,66 @@ def test_a_patch_is_taken_apart_whatever_the_files_are_called() -> None:
     assert [piece.path for piece in found] == ["tüb\tx", "a b/c d", "plain", "new name"]
     assert sum(piece.size for piece in found) == len(whole + renamed)
     assert patch.pieces(b"") == []
+
+
+FAILURES = {
+    "test_a (tests.a.T.test_a)": "ERROR: test_a (tests.a.T.test_a)\nFAIL: test_a (tests.a.T.test_a) (i=1)",
+    "tests/test_a.py::T::test_a[1 2]": "FAILED tests/test_a.py::T::test_a[1 2] - ValueError: 3 - 4",
+    "tests/test_a.py::test_sub": "SUBFAILED(i=0) tests/test_a.py::test_sub - assert 0",
+    "tests/test_b.py": "ERROR tests/test_b.py - ImportError",
+    "TestSum/negative": "    --- FAIL: TestSum/negative (0.00s)",
+    "calc::tests::sum": "test calc::tests::sum ... FAILED",
+    "Calc.Sum": "[  FAILED  ] Calc.Sum (3 ms)",
+    "Calc \u203a adds": "  \u25cf Calc \u203a adds",
+    "adds": "not ok 3 - adds # time=2ms",
+    "subtracts": "\u2716 subtracts (0.52ms)",
+    "CalcTest.testSum": "[ERROR]   CalcTest.testSum:12 expected: <5> but was: <-1>",
+}
+
+
+@pytest.mark.parametrize(("name", "output"), FAILURES.items())
+def test_a_test_that_failed_is_named_by_what_test_programs_print(name: str, output: str) -> None:
+    assert failures.failing(f"some words\n{output}\n1 failed\n") == {name}
+    assert failures.failing(f"{output}\n[... 12 bytes left out ...]\nend\n") == frozenset(), "some may be missing"
+
+
+def test_a_test_program_that_ran_without_a_failure_names_none() -> None:
+    said = [
+        "5 passed in 0.1s",
+        "Ran 0 tests in 0.000s\n\nOK",
+        "ERROR: not found: /x/test_a.py::test_z",
+        "test result: ok.",
+    ]
+    assert [failures.failing(one) for one in said] == [frozenset()] * len(said)
+    assert all(map(failures.RAN.search, said))
+    assert not failures.RAN.search("tests/test_a.py:3: error: Name is not defined\nFound 1 error in 1 file")
+
+
+def test_settings_of_tests_are_found_wherever_they_lie() -> None:
+    assert all(map(patterns.steers, ["conftest.py", "a/b/conftest.py", "pytest.ini", "tox.ini"]))
+    assert not any(map(patterns.steers, ["my_conftest.py", "pyproject.toml", "conftest.py/a", "setup.cfg"]))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "steers", "other"),
+    [
+        ("pyproject.toml", '[tool.pytest.ini_options]\na = "%s"\n', "-k x", None),
+        ("pyproject.toml", '[project.entry-points.pytest11]\na = "%s"\n', "plug", None),
+        ("pyproject.toml", '[project]\nname = "%s"\n', None, "calc"),
+        ("pyproject.toml", "[tool.pytest\n# %s\n", "not TOML", None),
+        ("web/package.json", '{"scripts": {"test": "%s"}}', "true", None),
+        ("web/package.json", '{"version": "%s"}', None, "2"),
+        ("setup.cfg", "[tool:pytest]\naddopts = %s\n", "-k x", None),
+        ("setup.cfg", "[metadata]\nname = %s\n", None, "calc"),
+        ("jest.config.mjs", "// %s\n", "any", None),
+        ("Makefile", "# %s\n", None, "any"),
+    ],
+)
+def test_a_mixed_file_steers_where_its_part_about_tests_changed(
+    tmp_path: Path, path: str, text: str, steers: str | None, other: str | None
+) -> None:
+    world = World(tmp_path, {path: text % "before"})
+    base = world.git("rev-parse", "HEAD")
+    head = world.commit({path: text % (steers or other)})
+    repo = repository.discover(world.root)
+    assert settings.steered(repo, base, head, [path]) == ([path] if steers else [])

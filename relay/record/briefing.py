@@ -9,7 +9,7 @@ import msgspec
 
 from relay.errors import Exit, RelayError
 from relay.host import files, git, patch
-from relay.record import evidence, instructions, note, prompt, reply
+from relay.record import evidence, instructions, known, note, prompt, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import findings, steering
@@ -17,15 +17,11 @@ from relay.rules.plan import Go
 from relay.terms import (
     Ask,
     Change,
-    ClaimedFinding,
     CriterionResult,
-    Finding,
-    JudgeReply,
     Phase,
     Plan,
     Receipt,
     Struct,
-    WorkReply,
 )
 
 DIFF_SHOWN: Final = 200_000
@@ -62,44 +58,6 @@ class Observed(Struct, frozen=True, kw_only=True):
     at: str
     by: str = ""
     exit: int = 0
-
-
-def known_findings(ledger: Ledger, chain: Sequence[Receipt], phase: str) -> tuple[findings.Known, ...]:
-    """Collect what a judge's earlier legs found, in its newest wording, with what the implementer disputed since."""
-    found: dict[str, findings.Known] = {}
-    shown: set[str] = set()
-    for sealed in chain:
-        answer = evidence.reply_of(ledger, sealed) if sealed.kind != "act" else None
-        if sealed.phase == phase and isinstance(answer, JudgeReply):
-            claims = dict(zip((finding.id for finding in sealed.findings), answer.findings, strict=False))
-            found |= {one.id: _known(one, claims.get(one.id) or found[one.id]) for one in sealed.findings}
-            for one in sealed.settled:
-                found[one.id] = msgspec.structs.replace(found[one.id], settled=True)
-            shown = {one.id for one in sealed.findings} if sealed.verdict in {"approve", "revise"} else shown
-        elif isinstance(answer, WorkReply):
-            ran = {one.id: one.exit for one in sealed.disputed}
-            for dispute in answer.disputes:
-                if dispute.finding in found:
-                    known = found[dispute.finding]
-                    found[dispute.finding] = findings.disputed(known, dispute, ran.get(dispute.finding))
-    return tuple(msgspec.structs.replace(one, open=one.id in shown) for one in found.values())
-
-
-def _known(finding: Finding, told: ClaimedFinding | findings.Known) -> findings.Known:
-    """Put together what Relay saw of a finding and how its judge told it, now or, where it is kept, before."""
-    return findings.Known(
-        id=finding.id,
-        severity=finding.severity,
-        title=told.title,
-        path=finding.path,
-        line=finding.line,
-        quote=told.quote,
-        why=told.why,
-        since=finding.since,
-        blocks=finding.blocks,
-        evidence=finding.evidence,
-        repro=told.repro,
-    )
 
 
 def questions(ledger: Ledger, chain: Sequence[Receipt]) -> list[dict[str, str]]:
@@ -218,18 +176,19 @@ def _asked(ledger: Ledger, plan: Plan) -> dict[str, Any]:
 def _handed(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: Go) -> dict[str, Any]:
     """Return what earlier legs and people hand over; a judge gets the diff that Relay made from two full ids."""
     phase = plan.phase(go.phase)
-    known = _standing(ledger, chain, phase.name) if phase.kind == "judge" else _blocking(ledger, plan, chain)
+    notes = _notes(ledger, plan, chain, go, phase)
+    if phase.kind == "judge":
+        before = known.find(ledger, chain, phase.name)
+        open_ones = tuple(one for one in before if one.open and one.evidence != "unfounded")
+        notes += known.unfounded(before, f"Relay, of the verdicts of {phase.name}")
+    else:
+        open_ones = _blocking(ledger, plan, chain)
     return {
-        "notes": _notes(ledger, plan, chain, go, phase),
+        "notes": notes,
         "document": document(ledger, plan, chain, go),
-        "findings": msgspec.to_builtins(known),
+        "findings": msgspec.to_builtins(open_ones),
         "questions": questions(ledger, chain),
     }
-
-
-def _standing(ledger: Ledger, chain: Sequence[Receipt], phase: str) -> tuple[findings.Known, ...]:
-    """Return what a judge's last verdict has; what it has no more is settled."""
-    return tuple(item for item in known_findings(ledger, chain, phase) if item.open)
 
 
 def _blocking(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> tuple[findings.Known, ...]:
@@ -238,7 +197,7 @@ def _blocking(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> tuple[fin
     if judge is None or judge.verdict != "revise" or judge.phase not in {phase.name for phase in plan.phases}:
         return ()
     wanted = {finding.id for finding in judge.findings if finding.blocks}
-    return tuple(item for item in known_findings(ledger, chain, judge.phase or "") if item.id in wanted)
+    return tuple(item for item in known.find(ledger, chain, judge.phase or "") if item.id in wanted)
 
 
 def _notes(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: Go, phase: Phase) -> list[dict[str, str]]:

@@ -22,6 +22,9 @@ T = TypeVar("T")
 LIMIT: Final = 1 << 20
 """Bytes of the largest TOML file that is read; the ones people write have some hundred lines."""
 
+UNREAD: Final = re.compile(r"\{[^{}]*,[^{}]*\}|^!|^(?:\./?)*$|^\*\*?/?$")
+"""What a shell or a .gitignore knows and a pattern of tests does not, and what would call everything a test."""
+
 BARE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
@@ -109,6 +112,9 @@ def inside(where: str, path: str, names: Iterable[str]) -> None:
     for name in names:
         if not name.strip() or "\0" in name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
             raise refusal(where, f"`{path}` has `{name}`, it must be a path below the repository's root")
+        if path == "tests.paths" and UNREAD.search(name):
+            hint = 'write a pattern for each: paths = ["tests/**", "src/**/test_*.py"]'
+            raise refusal(where, f"`{path}` has `{name}`, which would not mean what it says", hint)
 
 
 def variables(where: str, path: str, names: Iterable[str]) -> None:

@@ -1,10 +1,12 @@
 """What a judge's findings come to, once Relay looked at the evidence: ids, states, what blocks, the verdict."""
 
-import bisect
 import hashlib
 import itertools
+import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal
 
 import msgspec
 
@@ -29,25 +31,45 @@ CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 GRAVE = frozenset({"blocker", "major"})
 """The severities that can block."""
 
+GRAVITY: Final[tuple[Severity, ...]] = ("nit", "minor", "major", "blocker")
+
 NEAR = 3
 """How many lines from a changed line a finding may lie and still be on the delta."""
 
+LAST_LINE: Final = 10**9
+"""The highest line number that is kept; a judge may name any number."""
 
 Lines = Mapping[str, Sequence[tuple[int, int]]]
 """Paths, and the first and last line of each range in them."""
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """What Relay saw of one finding: how well it is shown, and the first and last line of its quote."""
+    """What Relay saw of one finding: how well it is shown, and the first and last line of its quote.
+
+    `why` says what kept Relay from looking closer.
+    """
 
     proof: Proof
     lines: tuple[int, int] | None = None
+    why: str = ""
+
+
+class Again(Struct, frozen=True, kw_only=True):
+    """What the repros of a confirmed finding do now, and where its quote stands.
+
+    `unknown` is one that could not be run, and `why` says why: it shows neither the fault nor its mend.
+    """
+
+    did: Literal["shows", "green", "unknown"]
+    lines: tuple[int, int] | None = None
+    why: str = ""
 
 
 class Known(Struct, frozen=True, kw_only=True):
     """A finding of an earlier round of the same judge: enough to recognise it and to show it to the next reviewer.
 
-    `open` says that the last verdict has it, and `settled` that it ended before: then it has come back.
+    `open` says that the last verdict has it, and `settled` that it ended before: then it has come back. `shown` are the
+    repros that Relay saw fail, from the replies that brought them: no later wording takes their place.
     """
 
     id: str
@@ -61,6 +83,7 @@ class Known(Struct, frozen=True, kw_only=True):
     blocks: bool
     evidence: Proof = "unfounded"
     repro: Repro | None = None
+    shown: tuple[Repro, ...] = ()
     dispute: str = ""
     open: bool = True
     settled: bool = False
@@ -78,27 +101,14 @@ def folded(text: str) -> str:
     return " ".join(CONTROL.sub("", text).split())
 
 
-def place(quote: str, text: str | None, near: int) -> tuple[int, int] | None:
-    """Return the first and last line where a quote stands in a text, the nearest to line `near`; None if nowhere.
+def plain(path: str) -> str:
+    """Write a path in the one way that counts: `./a.py`, ` a.py` and `b/../a.py` are all `a.py`."""
+    return posixpath.normpath(path.strip()) if path.strip() else ""
 
-    Whitespace is folded on both sides, so a quote may be indented otherwise or broken over lines.
-    """
-    wanted = folded(quote)
-    if text is None or not wanted:
-        return None
-    starts, numbers, words, at = [], [], [], 0
-    for number, line in enumerate(text.split("\n"), 1):
-        if part := folded(line):
-            starts.append(at)
-            numbers.append(number)
-            words.append(part)
-            at += len(part) + 1
-    whole, found, at = " ".join(words), [], -1
-    while (at := whole.find(wanted, at + 1)) >= 0:
-        ends = (at, at + len(wanted) - 1)
-        first, last = (numbers[bisect.bisect_right(starts, offset) - 1] for offset in ends)
-        found.append((first, last))
-    return min(found, key=lambda lines: (abs(lines[0] - near), lines), default=None)
+
+def clamped(line: int) -> int:
+    """Return a line number that can be kept: a judge may name any, and a wrong one is only wrong."""
+    return min(max(line, 1), LAST_LINE)
 
 
 def reproduced(repro: Repro, code: int, output: str) -> bool:
@@ -114,23 +124,45 @@ def reproduced(repro: Repro, code: int, output: str) -> bool:
     return expected and wanted in folded(output) and (code != 0 or bool(wanted))
 
 
-def identify(claim: ClaimedFinding, known: Sequence[Known], taken: Sequence[str]) -> tuple[str, int | None]:
-    """Return a finding's id and the round it is known from: `same_as`, else the same place, else a new id.
+def identify(claims: Sequence[ClaimedFinding], known: Sequence[Known]) -> list[tuple[str, Known | None]]:
+    """Return each finding's id, and what it is known as: by `same_as`, else by the same place, else not at all.
 
     An id is made from the place and the quote, so that it is the same in whichever order findings come.
     """
-    by_id = {finding.id: finding for finding in known}
-    if claim.same_as in by_id and claim.same_as not in taken:
-        return claim.same_as, by_id[claim.same_as].since
-    for finding in known:
-        if finding.id not in taken and finding.path == claim.path and folded(finding.quote) == folded(claim.quote):
-            return finding.id, finding.since
-    for attempt in itertools.count():  # an agent may repeat itself, so each attempt has a digest of its own
-        text = f"{claim.path}\0{folded(claim.quote)}\0{claim.title}" + f"\0{attempt}" * bool(attempt)
-        identity = f"F{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[: 4 + attempt]}"
-        if identity not in taken and identity not in by_id:
-            break
-    return identity, None
+    quotes = {one.id: folded(one.quote) for one in known}
+    by_id, taken = {one.id: one for one in known}, set[str]()
+    by_place: defaultdict[tuple[str, str], deque[Known]] = defaultdict(deque)
+    for one in known:
+        by_place[one.path, quotes[one.id]].append(one)
+    fresh: dict[bytes, Iterator[str]] = {}
+    found: list[tuple[str, Known | None]] = []
+    for claim in claims:
+        quote = folded(claim.quote)
+        same, alike = by_id.get(claim.same_as or ""), by_place[claim.path, quote]
+        if same is None or same.id in taken or not _akin(claim.path, quote, same.path, quotes[same.id]):
+            while alike and alike[0].id in taken:
+                alike.popleft()
+            same = alike[0] if alike else None
+        digest = hashlib.sha256(f"{claim.path}\0{quote}\0{claim.title}".encode("utf-8", "replace"))
+        ids = fresh.setdefault(digest.digest(), _ids(digest))
+        identity = same.id if same is not None else next(one for one in ids if one not in taken and one not in by_id)
+        taken.add(identity)
+        found.append((identity, same))
+    return found
+
+
+def _ids(digest: "hashlib._Hash") -> Iterator[str]:
+    """Yield ids for one text: an agent may repeat itself, so each attempt has a digest of its own."""
+    for attempt in itertools.count():
+        further = digest.copy()
+        further.update(f"\0{attempt}".encode() * bool(attempt))
+        yield f"F{further.hexdigest()[: 4 + attempt]}"
+
+
+def _akin(path: str, quote: str, other_path: str, other_quote: str) -> bool:
+    """Tell whether two findings can be the same at all: they share the path, or one quote holds the other."""
+    shared = bool(quote and other_quote) and (quote in other_quote or other_quote in quote)
+    return path == other_path or shared
 
 
 def judge(
@@ -142,8 +174,12 @@ def judge(
     evidence: Evidence,
     delta: Lines | None,
     mended: Lines | None = None,
+    again: Mapping[str, Again] | None = None,
 ) -> tuple[Finding, ...]:
     """Give each finding its id and its state, and say whether it blocks.
+
+    `again` is what the repros of confirmed findings do now. Until they are green, a claim that is not confirmed itself
+    changes nothing but makes it graver, whatever it calls the finding; one that is confirmed makes it no lighter.
 
     Only `blocker` and `major` with evidence block. A confirmed one blocks in any round, wherever it lies; where
     `delta` is given (the lines changed since this judge last looked), a merely located one blocks only if it did so
@@ -153,23 +189,29 @@ def judge(
     stood = {finding.id for finding in known if finding.blocks}
     settled = {finding.id for finding in known if finding.settled}
     found: list[Finding] = []
-    for claim, look in zip(claims, seen, strict=True):
-        identity, since = identify(claim, known, [finding.id for finding in found])
-        lines = look.lines or (claim.line, claim.line)
+    for claim, look, (identity, before) in zip(claims, seen, identify(claims, known), strict=True):
+        now, severity = (again or {}).get(identity), claim.severity
+        if before is not None and now is not None and now.did != "green":
+            severity = max(severity, before.severity, key=GRAVITY.index)
+            if look.proof != "confirmed":
+                found.append(kept(before, now.lines, severity))
+                continue
+        said = clamped(claim.line)
+        lines = look.lines or (said, said)
         fresh = delta is not None and identity not in stood and not _on(delta, claim.path, lines, NEAR)
         proven = look.proof == "confirmed" or (look.proof == "located" and evidence == "located" and not fresh)
         born: State = "born-of-a-fix" if _on(mended or {}, claim.path, lines, 0) else "new"
-        state: State = born if since is None else "regression" if identity in settled else "persisting"
+        state: State = born if before is None else "regression" if identity in settled else "persisting"
         found.append(
             Finding(
                 id=identity,
-                severity=claim.severity,
+                severity=severity,
                 path=claim.path,
                 line=lines[0],
-                claimed_line=None if claim.line == lines[0] else claim.line,
+                claimed_line=None if said == lines[0] else said,
                 evidence=look.proof,
-                since=round_ if since is None else since,
-                blocks=claim.severity in GRAVE and proven,
+                since=round_ if before is None else before.since,
+                blocks=severity in GRAVE and proven,
                 state=state,
             )
         )
@@ -187,30 +229,32 @@ def unnamed(known: Sequence[Known], found: Sequence[Finding]) -> list[Known]:
     return [one for one in known if one.open and one.evidence != "unfounded" and one.id not in named]
 
 
-def kept(known: Known, lines: tuple[int, int] | None) -> Finding:
-    """Return a finding that its judge no longer names, and whose repro Relay saw fail again."""
+def kept(known: Known, lines: tuple[int, int] | None, severity: Severity | None = None) -> Finding:
+    """Return a finding that stands by what Relay saw of it before: its judge says less of it now, or nothing."""
+    severity = severity or known.severity
     return Finding(
         id=known.id,
-        severity=known.severity,
+        severity=severity,
         path=known.path,
         line=lines[0] if lines is not None else known.line,
         evidence="confirmed",
         since=known.since,
-        blocks=known.severity in GRAVE,
+        blocks=severity in GRAVE,
         state="persisting",
         kept=True,
     )
 
 
-def settlement(known: Known, lines: tuple[int, int] | None, *, again: bool | None) -> Settlement | None:
+def settlement(known: Known, lines: tuple[int, int] | None, again: Again | None = None) -> Settlement | None:
     """Say how a finding that its judge no longer names ended; None where it has not.
 
-    `lines` are where its quote stands now. `again` says whether its repro did again what it showed; None where it was
-    not run. A dispute that the judge had before its eyes lets it let go; a repro that still fails does not.
+    `lines` are where its quote stands now. Where Relay saw it fail, `again`, what its repros do now, decides, and no
+    edit of the quoted line does. A dispute that the judge had before its eyes lets it let go.
     """
-    if (known.quote and lines is None) or again is False:
-        return "fixed"
-    return None if again and not known.dispute else "withdrawn"
+    if again is not None and again.did != "green":
+        return "withdrawn" if known.dispute else None
+    gone = bool(known.quote) and lines is None
+    return "fixed" if again is not None or gone else "withdrawn"
 
 
 def verdict(

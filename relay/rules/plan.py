@@ -40,13 +40,6 @@ CUT_LIMIT: Final = 3
 SHOWN: Final = 10
 """How many findings are named where a person is asked; `relay show RUN findings` has them all."""
 
-FAULTS: Final = {
-    "no-reply": "the agent ended without a reply that fits",
-    "no-change": "the agent says done, but nothing changed and not every criterion holds",
-    "check-red": "a check is red that was green at the base",
-}
-"""What contradicts the claim `done`, and how it is said."""
-
 
 def next_leg(plan: Plan, receipts: Sequence[Receipt]) -> Next:
     """Say what comes next, from the newest receipt; counters look back no further than the last act that renews them.
@@ -133,27 +126,35 @@ def _after_work(plan: Plan, receipts: Sequence[Receipt], history: Sequence[Recei
         if sum(leg.ended_by in {"reply", "handover"} for leg in legs) < phase.max_legs:
             return _again(plan, receipts, newest)
         return _person(newest, "max-legs", f"{phase.max_legs} legs of `{phase.name}` were not enough")
-    fault = _fault(phase, history)
+    fault, why = _fault(phase, history, last=phase == plan.phases[-1])
     if not fault:
         return _onward(plan, receipts, newest)
     if sum(leg.ended_by in {"reply", "no-reply"} for leg in legs) <= RETRIES:
-        return _again(plan, receipts, newest, FAULTS[fault])
-    return _person(newest, fault, FAULTS[fault])
+        return _again(plan, receipts, newest, why)
+    return _person(newest, fault, why)
 
 
-def _fault(phase: Phase, history: Sequence[Receipt]) -> str:
-    """Say what contradicts the claim `done` of the newest work leg, or an empty string."""
+def _fault(phase: Phase, history: Sequence[Receipt], *, last: bool) -> tuple[str, str]:
+    """Say what contradicts the claim `done` of the newest work leg, as a key of `EXIT` and in words, or nothing.
+
+    After the `last` phase no judge comes who would hold the tree against the criteria: there each command of theirs
+    has to succeed, whatever changed.
+    """
     newest = history[-1]
     if newest.ended_by == "no-reply":
-        return "no-reply"
+        return "no-reply", "the agent ended without a reply that fits"
     if phase.done == "trust":
-        return ""
+        return "", ""
     if any(check.newly_red for check in newest.checks):
-        return "check-red"
+        return "check-red", "a check is red that was green at the base"
     produced = newest.document if phase.boundary == "verify-only" else past.progressed(history)
     commanded = [criterion for criterion in newest.criteria if criterion.by == "relay"]
-    holds = bool(commanded) and all(criterion.met for criterion in commanded)
-    return "" if produced or holds else "no-change"
+    unmet = ", ".join(criterion.id for criterion in commanded if not criterion.met)
+    if last and unmet:
+        return "check-red", f"not met, and no judge follows: {unmet}"
+    if produced or (commanded and not unmet):
+        return "", ""
+    return "no-change", "the agent says done, but nothing changed and not every criterion holds"
 
 
 def _after_judge(plan: Plan, receipts: Sequence[Receipt], history: Sequence[Receipt]) -> Next:

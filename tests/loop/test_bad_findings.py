@@ -36,14 +36,22 @@ def two_turns(world: World) -> World:
 # --- a place ------------------------------------------------------------------------------------------------------
 
 
-def test_a_quote_that_stands_at_another_line_is_found_and_blocks(two_turns: World) -> None:
-    receipt = _judged(two_turns, {"path": "calc.py", "line": 999, "quote": "return a + b"})
+@pytest.mark.parametrize(("line", "kept"), [(999, 999), (-5, 1), (0, 1), (10**30, 10**9)])
+def test_a_quote_that_stands_at_another_line_is_found_and_blocks(two_turns: World, line: int, kept: int) -> None:
+    receipt = _judged(two_turns, {"path": "calc.py", "line": line, "quote": "return a + b"})
     assert _evidence(receipt) == [("located", True)]
-    assert [(one["line"], one["claimed_line"]) for one in receipt["findings"]] == [(2, 999)], (
+    assert [(one["line"], one["claimed_line"]) for one in receipt["findings"]] == [(2, kept)], (
         "it is put right, and said"
     )
     assert receipt["verdict"] == "revise"
     assert len(two_turns.receipts()) == 5
+
+
+def test_a_path_that_is_written_otherwise_is_the_same_path(two_turns: World) -> None:
+    paths = ["calc.py", "./calc.py", " calc.py", "calc.py\n", "sub/../calc.py"]
+    receipt = _judged(two_turns, *({"path": path, "quote": "return a + b", "title": "one"} for path in paths))
+    assert {one["path"] for one in receipt["findings"]} == {"calc.py"}
+    assert _evidence(receipt) == [("located", True)] * len(paths)
 
 
 def test_a_quote_that_stands_in_no_file_of_the_commit_blocks_nothing(world: World) -> None:
@@ -152,6 +160,10 @@ def test_a_repro_that_comes_to_the_same_without_the_tree_shows_no_more_than_its_
         {"command": "python3 -c 'raise SystemExit(3)'", "expect_exit": 3},
         {"command": "python3 probe.py", "files": {"probe.py": "assert False, 'it adds wrongly'"}},
         {"command": "sh probe.sh", "files": {"probe.sh": "echo broken in 0.$$ s; exit 1"}},
+        {
+            "command": "python3 slow.py",
+            "files": {"slow.py": "import os\nraise SystemExit(f'broken in 0.{os.getpid()} s')"},
+        },
         {"command": "test -e no/such/file"},
     ]
     places = [{"path": "calc.py", "quote": "return a + b", "repro": repro} for repro in hollow]

@@ -115,7 +115,7 @@ def test_without_judges_a_moved_base_is_worked_on_again_and_is_not_accepted_by_i
     world = accepted(tmp_path, "grep -q 'return a + b' calc.py && test ! -e broken", phases=["implement"])
     world.commit({"broken": ""})
     stopped(world.inside("approve"), 1, "no longer holds")
-    stopped(world.inside("resume"), 4, "not every criterion holds")
+    stopped(world.inside("resume"), 4, "not met, and no judge follows")
     assert world.show("main", "calc.py") == BROKEN
 
 

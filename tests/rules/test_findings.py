@@ -2,44 +2,15 @@
 
 import itertools
 
+import msgspec
 import pytest
 
 from relay.rules import findings
 from relay.terms import CriterionResult, Dispute, Evidence, Finding, JudgeReply, Proof, Repro, Severity, Verdict
+from tests import calls
 from tests.findings import claim, judged, known
 
 # --- evidence ---------------------------------------------------------------------------------------------------------
-
-
-TEXT = "def sub(a, b):\n\treturn  a -\n\tb\n\n\ndef add(a, b):\n    return a +  b\n    return a - b\n"
-
-
-@pytest.mark.parametrize(
-    ("quote", "near", "lines"),
-    [
-        ("return a - b", 1, (2, 3)),
-        ("return a - b", 8, (8, 8)),
-        ("return a - b", 5, (2, 3)),
-        ("return a - b", 6, (8, 8)),
-        ("  def add(a,  b):\n return", 1, (6, 7)),
-        ("n a +", 1, (7, 7)),
-        ("return", 7, (7, 7)),
-        ("return a * b", 2, None),
-        ("return a - b\nreturn a - b", 2, None),
-        ("return\x07 a - b", 2, (2, 3)),
-        (" \n", 2, None),
-        ("", 2, None),
-    ],
-)
-def test_a_quote_is_found_however_it_is_broken_and_the_nearest_counts(
-    quote: str, near: int, lines: tuple[int, int] | None
-) -> None:
-    assert findings.place(quote, TEXT, near) == lines
-    assert findings.place(quote, None, near) is None
-
-
-def test_a_quote_that_stands_a_hundred_thousand_times_is_found_at_once() -> None:
-    assert findings.place("a", "a b a\n" * 50_000, 40_000) == (40_000, 40_000)
 
 
 def test_the_line_that_counts_is_where_the_quote_stands() -> None:
@@ -48,6 +19,21 @@ def test_the_line_that_counts_is_where_the_quote_stands() -> None:
     assert (found.line, found.claimed_line) == (7, 70)
     [found] = findings.judge([claim(line=7)], seen, known=(), round_=1, evidence="located", delta=None)
     assert (found.line, found.claimed_line) == (7, None)
+
+
+@pytest.mark.parametrize("line", [-5, 0, 10**30, -(10**30)])
+def test_a_line_that_no_file_has_is_only_a_wrong_line(line: int) -> None:
+    seen = [findings.Seen(proof="located", lines=(7, 9)), findings.Seen(proof="unfounded")]
+    found = findings.judge([claim(line=line)] * 2, seen, known=(), round_=1, evidence="located", delta={})
+    kept = min(max(line, 1), findings.LAST_LINE)
+    assert [(one.line, one.claimed_line) for one in found] == [(7, kept), (kept, None)]
+    assert msgspec.json.encode(found)
+
+
+@pytest.mark.parametrize("path", ["a.py", "./a.py", " a.py\n", "b/../a.py", ".//a.py"])
+def test_a_path_is_the_same_however_it_is_written(path: str) -> None:
+    assert findings.plain(path) == "a.py"
+    assert [findings.plain(other) for other in ("", " ", ".", "../a.py", "/a.py")] == ["", "", ".", "../a.py", "/a.py"]
 
 
 def test_a_claimed_line_on_the_delta_makes_no_place_there() -> None:
@@ -94,10 +80,29 @@ def test_a_new_finding_has_the_same_id_in_whichever_order_findings_come() -> Non
 
 
 def test_a_finding_is_known_by_the_id_it_names_or_by_its_place() -> None:
-    by_name, by_place = known("F1", quote="another place"), known("F2")
-    assert findings.identify(claim(same_as="F1"), [by_name, by_place], []) == ("F1", 1)
-    assert findings.identify(claim(quote="return  a\n- b"), [by_name, by_place], []) == ("F2", 1)
-    assert findings.identify(claim(same_as="F9", path="b.py"), [by_name, by_place], [])[1] is None
+    before = by_name, by_place = known("F1", quote="another place"), known("F2")
+    assert findings.identify([claim(same_as="F1")], before) == [("F1", by_name)]
+    assert findings.identify([claim(quote="return  a\n- b")], before) == [("F2", by_place)]
+    assert findings.identify([claim(same_as="F9", path="b.py")], before)[0][1] is None
+
+
+@pytest.mark.parametrize(
+    ("path", "quote", "same"),
+    [
+        ("a.py", "return a - b", True),
+        ("a.py", "return b - a", True),
+        ("b.py", "return a - b", True),
+        ("b.py", "a -  b", True),
+        ("b.py", "    return a - b  # moved", True),
+        ("b.py", "import os", False),
+        ("b.py", "", False),
+    ],
+)
+def test_the_id_of_a_finding_with_which_it_has_nothing_in_common_counts_for_nothing(
+    path: str, quote: str, *, same: bool
+) -> None:
+    [(identity, before)] = findings.identify([claim(same_as="F1", path=path, quote=quote)], [known("F1")])
+    assert (identity == "F1", before is not None) == (same, same)
 
 
 def test_two_findings_never_share_an_id() -> None:
@@ -107,14 +112,24 @@ def test_two_findings_never_share_an_id() -> None:
 
 
 def test_a_new_finding_never_gets_the_id_of_an_old_one() -> None:
-    identity, _ = findings.identify(claim(), [], [])
-    renamed, since = findings.identify(claim(), [known(identity, quote="another place")], [])
+    [(identity, _)] = findings.identify([claim()], [])
+    [(renamed, before)] = findings.identify([claim()], [known(identity, quote="another place")])
     assert renamed != identity
-    assert since is None
+    assert before is None
 
 
 def test_an_agent_that_repeats_one_finding_a_hundred_times_gets_a_hundred_ids() -> None:
     assert len({one.id for one in judged(*[claim()] * 100)}) == 100
+
+
+def test_two_hundred_findings_of_twenty_thousand_characters_are_each_folded_once() -> None:
+    quotes = [f"{number} " + "x " * 10_000 for number in range(200)]
+    claims = [claim(quote=quote, same_as=f"F{number}") for number, quote in enumerate(quotes)]
+    before = [known(f"F{number}", quote=quote) for number, quote in enumerate(reversed(quotes))]
+    with calls.counted() as count:
+        assert len({identity for identity, _ in findings.identify(claims, before)}) == 200
+    assert count["folded"] == 400
+    assert count.total() < 20_000, "no pair of them is compared"
 
 
 def test_a_dispute_stands_beside_the_finding_with_what_shows_it() -> None:
