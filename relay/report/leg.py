@@ -177,7 +177,7 @@ def finding(one: Finding) -> str:
     weight = "blocks" if one.blocks else "advice"
     place = f"{one.path}:{one.line}" + (f" (not {one.claimed_line})" if one.claimed_line is not None else "")
     state = f", {one.state}" if one.state not in {None, "new"} else ""
-    kept = ", kept by Relay: its repro still fails" if one.kept else ""
+    kept = ", kept by Relay: its repro is not green" if one.kept else ""
     return f"{one.id} {one.severity}, {one.evidence}, {weight}, {place}, since round {one.since}{state}{kept}"
 
 

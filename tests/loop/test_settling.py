@@ -78,7 +78,7 @@ def test_a_confirmed_finding_that_the_judge_forgets_is_kept_until_its_repro_is_g
     assert f"### `{_id(first)}` (major, confirmed)" in worker
     assert "it multiplies" in worker
     assert "confirmed by Relay, blocks" in world.inside("show", "findings").out
-    assert "kept by Relay: its repro still fails" in world.inside("trace").out
+    assert "kept by Relay: its repro is not green" in world.inside("trace").out
 
 
 def test_a_finding_whose_quote_is_gone_and_that_nobody_names_is_fixed(world: World) -> None:
