@@ -60,7 +60,8 @@ def install(at: str | None, way: "Name | None", zone: str | None, missed: str | 
         term.say(f"wrote `{path}`")
     for path in done.kept:
         term.say(f"what was edited by hand is kept as `{path}`")
-    term.say(f"keys that agents need at night go into `{job.env_file}`, as NAME=value; this shell's do not go along")
+    if way != "actions":
+        term.say(f"keys for the night go into `{job.env_file}`, as NAME=value; those of this shell do not go along")
     for text, hint in methods.METHODS[way].advice(job):
         term.say(text)
         if hint:
@@ -70,7 +71,8 @@ def install(at: str | None, way: "Name | None", zone: str | None, missed: str | 
         term.hint("\n".join(done.todo))
     else:
         term.say(f"nights start by {way}, next {_said(moment)}; what they say: {methods.METHODS[way].log(job)}")
-    term.hint(f"relay {_at()}doctor --as-scheduled")
+    if way != "actions":
+        term.hint(f"relay {_at()}doctor --as-scheduled")
     return 0
 
 
@@ -111,6 +113,8 @@ def remove() -> int:
     if done.todo:
         term.say("left to type:")
         term.hint("\n".join(done.todo))
+    else:
+        term.say(f"{found.method} starts no more nights here")
     return 0
 
 
@@ -129,7 +133,7 @@ def status() -> int:
         term.hint(f"relay {_at()}schedule install")
         return 0
     job = found.job
-    armed = methods.METHODS[found.method].armed(job)
+    armed, gone = methods.METHODS[found.method].armed(job), installed.gone(found)
     states, moment = dict(installed.states(found)), _next(found.method, job, 1)[0]
     newest, missed = nights.newest(here), installed.missed(here, clock.now())
     last = "none yet" if newest is None else f"{newest.started}, {newest.ended_by or 'not ended'}"
@@ -140,6 +144,7 @@ def status() -> int:
         installed=found.installed,
         armed=armed,
         files=states,
+        gone=gone,
         next=moment.isoformat(),
         last=None if newest is None else newest.id,
         ended_by=None if newest is None else newest.ended_by,
@@ -152,6 +157,7 @@ def status() -> int:
         ("at", f"{job.at}  ({job.zone or 'the clock of this machine'})"),
         ("installed", found.installed),
         ("armed", _coloured(armed or "it cannot be asked from here")),
+        ("starts", _coloured(f"`{gone}`, which is gone") if gone else shlex.join(job.command)),
         ("next", _said(moment)),
         ("last night", last),
         ("log", methods.METHODS[found.method].log(job)),
@@ -160,7 +166,7 @@ def status() -> int:
     term.table(rows)
     if missed:
         term.say(missed)
-    if armed not in {"", "active"} or set(states.values()) != {"whole"}:
+    if gone or armed not in {"", "active"} or set(states.values()) != {"whole"}:
         term.hint(f"relay {_at()}schedule install")
     return 0
 

@@ -1,6 +1,8 @@
 """`relay status`: every run, how it stands, and what it needs; no git is run."""
 
+import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 
 import click
 
@@ -84,36 +86,74 @@ def _watch(here: Ledger, *, everything: bool) -> int:
     """Show all runs again and again; that the person ends it is its good end."""
     if common.as_json():
         raise RelayError("`--watch` is for people, and `--json` is for programs", hint="relay status --json")
-    over: dict[str, dict[str, object]] = {}
+    lines = Lines(here)
     try:
         with term.board() as show:
             while True:
-                rows = [row for run in ledgers.runs(here) if (row := _row(here, run, over, everything=everything))]
+                lines.held = _held(here)
+                rows = [row for run in ledgers.runs(here) if (row := _row(lines, run, everything=everything))]
                 said = [text for _, text in _raised(here)] + ([] if rows else ["no open runs"])
+                rows, left = _fitting(rows, lines.held, shutil.get_terminal_size().lines - len(said) - 3)
+                if left:
+                    said.append(f"{report.count(left, 'older run')} not shown: relay status")
                 show(rows, ("run", "outcome", "leg", "time", "cost", "used so far", "needs"), said)
                 clock.pause(PAUSE)
     except KeyboardInterrupt:
         return 0
 
 
-def _row(here: Ledger, run: str, over: dict[str, dict[str, object]], *, everything: bool) -> list[str] | None:
-    """Return a run's line on the board; what is over is read once, since it changes no more."""
+def _fitting(rows: list[list[str]], held: str | None, room: int) -> tuple[list[list[str]], int]:
+    """Return the newest rows that a screen has room for, the run in progress among them, and how many it has not."""
+    left = len(rows) - max(room, 1)
+    if left <= 0:
+        return rows, 0
+    kept = [row for row in rows[:left] if row[0] == held]
+    return [*kept, *rows[left + len(kept) :]], left
+
+
+class Lines:
+    """The lines of the runs, each derived anew when one of its receipts is, and not at every look."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.held: str | None = None
+        self._known: dict[str, tuple[object, dict[str, object]]] = {}
+
+    def of(self, run: str) -> dict[str, object]:
+        """Return the line of a run."""
+        stands = (run == self.held, *self._stamps(run))
+        before, line = self._known.get(run, (None, {}))
+        if before != stands:
+            line = _line(self.ledger, run, held=run == self.held)
+            self._known[run] = (stands, line)
+        return line
+
+    def _stamps(self, run: str) -> Iterator[tuple[str, int, int]]:
+        """Yield what tells that a plan or a receipt is another one; both are renamed into place."""
+        legs = [self.ledger.leg(run, leg) / "receipt.json" for _, leg in ledgers.numbered(self.ledger, run)]
+        for path in (self.ledger.folder(run) / "plan.toml", *legs):
+            with suppress(OSError):
+                found = path.stat()
+                yield str(path), found.st_ino, found.st_mtime_ns
+
+
+def _row(lines: Lines, run: str, *, everything: bool) -> list[str] | None:
+    """Return a run's line on the board, None where it is over and that is not asked for."""
     from relay.report import board, figures
 
-    held = _held(here) == run
-    line = over.get(run) or _line(here, run, held=held)
-    if _over(line):
-        over[run] = line
-        if not everything:
-            return None
-    doing = board.doing(here, ledgers.read_plan(here, run)) if held and line["held"] else None
+    here, line = lines.ledger, lines.of(run)
+    if _over(line) and not everything:
+        return None
+    doing = (
+        board.doing(here, ledgers.read_plan(here, run)) if line["held"] and line["outcome"] != "unreadable" else None
+    )
     spent = int(str(line["cost_microusd"])) + ((doing.microusd or 0) if doing is not None else 0)
     return [
         run,
         _stands(line),
         doing.told if doing is not None else str(line["leg"] or "-"),
         figures.span(doing.seconds if doing is not None else float(str(line["seconds"]))),
-        report.dollars(spent),
+        figures.Spent(microusd=spent, unknown=not line["cost_complete"]).money,
         doing.used if doing is not None else "",
         str(line["needs"]),
     ]
@@ -133,6 +173,7 @@ def _line(here: Ledger, run: str, *, held: bool) -> dict[str, object]:
             "score": None,
             "rounds": 0,
             "cost_microusd": 0,
+            "cost_complete": False,
             "seconds": 0.0,
             "needs": error.message,
             "next": f"relay verify {run}",
@@ -147,6 +188,7 @@ def _line(here: Ledger, run: str, *, held: bool) -> dict[str, object]:
         "score": next((receipt.score for receipt in reversed(legs) if receipt.score), None),
         "rounds": chain[-1].round if chain else 1,
         "cost_microusd": sum(receipt.cost_microusd or 0 for receipt in legs),
+        "cost_complete": all(receipt.cost_microusd is not None for receipt in legs),
         "seconds": round(sum(receipt.seconds for receipt in legs), 3),
         "needs": report.needs(step, held=held),
         "next": "" if held else common.next_command(run, step).splitlines()[0],

@@ -49,11 +49,15 @@ class Used(Struct, frozen=True, kw_only=True):
 
 
 class Morning(Struct, frozen=True, kw_only=True):
-    """A night, or a run alone: accounts of the runs, what was not run and why, what was raised to a person."""
+    """A night, or a run alone: accounts of the runs, what was not run and why, what was raised to a person.
+
+    `shares` are what the night used for each run, which may have used more before it or since.
+    """
 
     night: Night | None
     accounts: tuple[Account, ...]
     items: dict[str, Item] = {}
+    shares: dict[str, Spent] = {}
     skipped: tuple[Item, ...] = ()
     alerts: tuple[Alert, ...] = ()
     spent: Spent = Spent()
@@ -126,19 +130,34 @@ def of_night(ledger: Ledger, night: Night, at: str = "") -> Morning:
         if item.run is not None and item.did != "skipped":
             items[item.run] = _joined(items.get(item.run), item)
     found = [account.of(ledger, run, at) for run in items]
+    shares = {one.run: _share(night, one, items[one.run]) for one in found}
     return Morning(
         night=night,
         accounts=tuple(sorted(found, key=lambda one: (not one.yours, ORDER.index(one.stands)))),
         items=items,
+        shares=shares,
         skipped=tuple(item for item in night.items if item.run is None or item.did == "skipped"),
         alerts=_raised(ledger, at),
         spent=Spent(
             microusd=sum(item.microusd for item in night.items),
             tokens=sum(item.tokens for item in night.items),
             seconds=sum(item.seconds for item in night.items),
+            unknown=sum(share.unknown for share in shares.values()),
         ),
         under_way=night.relay is not None and pids.alive(night.relay),
     )
+
+
+def _share(night: Night, one: Account, item: Item) -> Spent:
+    """Return what a night used for a run: its record has the sums, the receipts say of which legs no cost is known."""
+    if one.glance is None:
+        return Spent(microusd=item.microusd, tokens=item.tokens, seconds=item.seconds, unknown=1)
+    until = night.ended or "~"  # behind every stamp: it goes on, or nobody knows when it ended
+    unknown = sum(
+        sealed.kind != "act" and sealed.cost_microusd is None and night.started <= sealed.started <= until
+        for sealed in one.glance.chain
+    )
+    return Spent(microusd=item.microusd, tokens=item.tokens, seconds=item.seconds, unknown=unknown)
 
 
 def of_run(ledger: Ledger, run: str, at: str = "") -> Morning:
@@ -189,11 +208,9 @@ def rows(told: Morning) -> tuple[list[list[str]], list[str]]:
     """Return the table of the runs and its headers."""
     found = []
     for one in told.accounts:
-        item = told.items.get(one.run)
-        cost = runs.dollars(item.microusd) if item is not None else one.spent.money
-        seconds = item.seconds if item is not None else one.spent.seconds
+        spent = told.shares.get(one.run, one.spent)
         needs = one.needs if len(one.needs) <= WIDE else f"{one.needs[:WIDE]}..."
-        found.append([one.run, one.outcome, one.score or "-", cost, figures.span(seconds), needs])
+        found.append([one.run, one.outcome, one.score or "-", spent.money, spent.time, needs])
     return found, ["run", "outcome", "score", "cost", "time", "needs"]
 
 

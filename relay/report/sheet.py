@@ -25,6 +25,12 @@ from relay.terms import Change, ClaimedFinding, JudgeReply, Receipt, Struct
 FILES = 12
 """Changed files that are named for each leg."""
 
+STORIES = 100
+"""Findings that are listed, the open ones first; a page of thousands is read by nobody, and its file is 10 MB."""
+
+JUDGES = 8
+"""Legs that have a column beside the findings: the newest."""
+
 T = TypeVar("T")
 
 
@@ -68,7 +74,10 @@ class Note(Struct, frozen=True, kw_only=True):
 
 
 class Sheet(Struct, frozen=True, kw_only=True):
-    """Everything about one run; `account.glance` is there, since a run that cannot be read has no sheet."""
+    """Everything about one run; `account.glance` is there, since a run that cannot be read has no sheet.
+
+    `unlisted` are findings, `earlier` are judges' legs that the table leaves out.
+    """
 
     account: Account
     glance: Glance
@@ -77,6 +86,8 @@ class Sheet(Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     judges: tuple[str, ...]
     findings: tuple[Told, ...]
+    unlisted: int
+    earlier: int
     worth: tuple[str, ...]
     criteria: tuple[tuple[Standing, str], ...]
     steers: tuple[str, ...]
@@ -93,7 +104,9 @@ def of(ledger: Ledger, one: Account) -> Sheet | None:
         return None
     chain, run = glance.chain, one.run
     stories: list[Story] = _read(lambda: findings.stories(ledger, run), [])
-    judges = sorted({look.leg for story in stories for look in story.looks}, key=lambda leg: int(leg.split("-")[0]))
+    listed = _listed(stories)
+    judges = sorted({look.leg for story in listed for look in story.looks}, key=lambda leg: int(leg.split("-")[0]))
+    shown = judges[-JUDGES:]
     claims = _claims(ledger, chain)
     diff, undrawn = _diff(ledger, run)
     return Sheet(
@@ -102,8 +115,10 @@ def of(ledger: Ledger, one: Account) -> Sheet | None:
         branch=glance.plan.base_ref.removeprefix("refs/heads/") or "a detached HEAD",
         timeline=timeline.draw(glance.plan, chain),
         rows=tuple(map(_row, chain)),
-        judges=tuple(judges),
-        findings=tuple(_told(story, judges, claims.get(story.id)) for story in stories),
+        judges=tuple(shown),
+        findings=tuple(_told(story, shown, claims.get(story.id)) for story in listed),
+        unlisted=len(stories) - len(listed),
+        earlier=len(judges) - len(shown),
         worth=tuple(_worth(chain) + findings.objections(stories)),
         criteria=tuple((standing, legs.shown(standing.result)) for standing in glance.criteria),
         steers=tuple(steering.lines(glance.steers)),
@@ -119,6 +134,12 @@ def _read(read: Callable[[], T], otherwise: T) -> T:
     with suppress(RelayError, OSError):
         return read()
     return otherwise
+
+
+def _listed(stories: list[Story]) -> list[Story]:
+    """Choose the findings that the table has room for, the open ones before the newest, and keep their order."""
+    places = sorted(range(len(stories)), key=lambda at: (not stories[at].stands.startswith("open"), -at))
+    return [stories[at] for at in sorted(places[:STORIES])]
 
 
 def _row(sealed: Receipt) -> Row:

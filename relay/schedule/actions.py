@@ -95,6 +95,12 @@ def entry(job: Job) -> str:
     return ""
 
 
+def stands(job: Job) -> str:
+    """Return what stands in a table of others: nothing."""
+    del job
+    return ""
+
+
 def unavailable() -> str:
     """Say why Actions cannot be had here: a file can always be written."""
     return ""

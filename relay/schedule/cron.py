@@ -55,7 +55,7 @@ def without(table: str, key: str) -> str:
     if begin not in plain and end not in plain:
         return table
     if plain.count(begin) != 1 or plain.count(end) != 1 or plain.index(end) < plain.index(begin):
-        hint = f"crontab -e, and take out what stands between `{begin}` and `{end}`"
+        hint = f"crontab -e, and take out Relay's lines: those with {key} in them"
         raise RelayError("the crontab has only a part of Relay's lines", hint=hint, exit_code=Exit.HUMAN)
     return "".join((*lines[: plain.index(begin)], *lines[plain.index(end) + 1 :]))
 
@@ -84,6 +84,11 @@ def _write(table: str) -> None:
         raise calls.refused("the crontab cannot be written", ended)
 
 
+def stands(job: Job) -> str:
+    """Return the lines between the markers as the crontab has them now."""
+    return "" if unavailable() else block(read(), job.key)
+
+
 def unavailable() -> str:
     """Say why cron cannot be had here."""
     return "" if calls.there("crontab") else "there is no `crontab`"
@@ -99,7 +104,13 @@ def enable(job: Job) -> list[str]:
 
 
 def disable(job: Job) -> list[str]:
-    """Take the block out of the crontab; one that is empty then is taken away."""
+    """Take the block out of the crontab; one that is empty then is taken away.
+
+    Where `crontab` is gone, that is left to type.
+    """
+    if unavailable():
+        begin, end = f"# relay nightly begin {job.key}", f"# relay nightly end {job.key}"
+        return [f"crontab -l | sed '/^{begin}$/,/^{end}$/d' | crontab -"]
     table = read()
     left = without(table, job.key)
     if left == table:

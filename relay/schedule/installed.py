@@ -1,5 +1,6 @@
 """What is installed, as the ledger remembers it, and whether the last night came when it was due."""
 
+import shutil
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -43,8 +44,9 @@ def read(ledger: Ledger) -> Installed | None:
     try:
         found = msgspec.json.decode(data, type=Installed)
     except msgspec.MsgspecError as error:
+        said = str(error)[:1].lower() + str(error)[1:]
         hint = f"write it anew: rm {path} && relay schedule install"
-        raise RelayError(f"`{path}` cannot be read: {error}", hint=hint, exit_code=Exit.GATE) from None
+        raise RelayError(f"`{path}` cannot be read: {said}", hint=hint, exit_code=Exit.GATE) from None
     if found.schema != SCHEMA:
         text = f"`{path}` has schema `{found.schema}`, and this version reads {SCHEMA}"
         raise RelayError(text, hint="use the version of Relay that wrote it", exit_code=Exit.GATE)
@@ -74,6 +76,17 @@ def states(found: Installed) -> Iterator[tuple[str, State]]:
             yield path, "edited"
         else:
             yield path, "whole" if actual == expected else "edited"
+
+
+def gone(found: Installed) -> str:
+    """Name what a night needs and this machine has no more: its program, or the repository; `""` where all is there.
+
+    What another machine starts has its own.
+    """
+    if found.method == "actions":
+        return ""
+    needed = (found.job.command[0], found.job.folder)
+    return next((path for path in needed if shutil.which(path) is None and not Path(path).is_dir()), "")
 
 
 def missed(ledger: Ledger, now: datetime) -> str | None:

@@ -4,6 +4,7 @@ A file that a person edited, or that somebody else wrote, is never lost: the one
 """
 
 import itertools
+import shlex
 from pathlib import Path
 from typing import Final
 
@@ -35,19 +36,21 @@ def install(ledger: Ledger, name: methods.Name, job: Job) -> Done:
     for path in texts:
         _mine(path)
     ledgers.prepare(ledger)
+    for path in texts:
+        _folder(path.parent)
     before = installed.read(ledger)
     kept: tuple[str, ...] = ()
     todo: tuple[str, ...] = ()
     if before is not None and (before.method, before.job.name) != (name, job.name):
         gone = remove(ledger, before)
         kept, todo, before = gone.kept, gone.todo, None
+    kept += _entry(before)
     known = {} if before is None else before.files
     kept += tuple(_keep(path) for path, data in texts.items() if _edited(path, known.get(str(path)), data))
     hashes = {str(path): files.sha256(data) for path, data in texts.items()}
     record = Installed(method=name, job=job, installed=clock.stamp(), files=hashes)
     installed.write(ledger, record)
     for path, data in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
         files.write(path, data, 0o644)
     return Done(paths=tuple(map(str, texts)), kept=kept, todo=(*todo, *method.enable(job)))
 
@@ -55,8 +58,8 @@ def install(ledger: Ledger, name: methods.Name, job: Job) -> Done:
 def remove(ledger: Ledger, found: Installed) -> Done:
     """Take away exactly what was installed."""
     method = methods.METHODS[found.method]
+    gone, kept = [], list(_entry(found))
     todo = method.disable(found.job)
-    gone, kept = [], []
     for path, state in installed.states(found):
         if state == "edited":
             kept.append(_keep(Path(path)))
@@ -67,6 +70,30 @@ def remove(ledger: Ledger, found: Installed) -> Done:
     method.forget(found.job)
     installed.forget(ledger)
     return Done(paths=tuple(gone), kept=tuple(kept), todo=tuple(todo))
+
+
+def _folder(path: Path) -> None:
+    """Make a folder of the person's, with those above it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        said = (error.strerror or str(error)).lower()
+        hint = f"see who owns it: ls -ld {shlex.quote(str(path.parent))}"
+        raise RelayError(f"the folder `{path}` cannot be made: {said}", hint=hint, exit_code=Exit.HUMAN) from None
+
+
+def _entry(found: Installed | None) -> tuple[str, ...]:
+    """Keep a person's own version of the lines in a table, beside the file that these call; return where it is."""
+    if found is None:
+        return ()
+    method = methods.METHODS[found.method]
+    stands = method.stands(found.job)
+    if stands in {"", method.entry(found.job)}:
+        return ()
+    path = Path(next(iter(found.files))).with_suffix(f".{found.method}{BESIDE}")
+    _folder(path.parent)
+    files.write(path := _free(path), stands.encode("utf-8", "surrogateescape"), 0o644)
+    return (str(path),)
 
 
 def _mine(path: Path) -> None:
@@ -91,7 +118,12 @@ def _edited(path: Path, known: str | None, wanted: bytes) -> bool:
 
 def _keep(path: Path) -> str:
     """Move a file beside itself, where no scheduler reads it, and return where it is."""
-    names = (f"{path.name}{BESIDE}{f'-{count}' if count > 1 else ''}" for count in itertools.count(1))
-    beside = next(free for name in names if not (free := path.with_name(name)).exists())
+    beside = _free(path.with_name(f"{path.name}{BESIDE}"))
     path.replace(beside)
     return str(beside)
+
+
+def _free(path: Path) -> Path:
+    """Return that path, with a number behind it where something is there already."""
+    names = (f"{path.name}{f'-{count}' if count > 1 else ''}" for count in itertools.count(1))
+    return next(free for name in names if not (free := path.with_name(name)).exists())

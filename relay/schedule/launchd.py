@@ -77,6 +77,12 @@ def intervals(line: Line) -> list[dict[str, int]]:
     return found
 
 
+def stands(job: Job) -> str:
+    """Return what stands in a table of others: nothing."""
+    del job
+    return ""
+
+
 def unavailable() -> str:
     """Say why launchd cannot be had here."""
     return "" if calls.there("launchctl") else "there is no `launchctl`"

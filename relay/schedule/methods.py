@@ -23,6 +23,10 @@ class Method(Protocol):
         """Return what goes into a table that others write to as well, `""` where there is none."""
         ...
 
+    def stands(self, job: Job) -> str:
+        """Return what such a table has of the job now, `""` for nothing."""
+        ...
+
     def unavailable(self) -> str:
         """Say why it cannot be had here, `""` where it can."""
         ...

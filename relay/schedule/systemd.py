@@ -132,6 +132,12 @@ def _runs(values: tuple[int, ...]) -> list[tuple[int, ...]]:
     return cut
 
 
+def stands(job: Job) -> str:
+    """Return what stands in a table of others: nothing."""
+    del job
+    return ""
+
+
 def unavailable() -> str:
     """Say why systemd cannot be had here, `""` where the person's own is there and answers."""
     if not calls.there("systemctl"):

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from relay import alerts
+from relay import alerts, nights
+from relay.host import pids
+from relay.report import page
 from tests.report import breakfast
 from tests.world import FIXED, World
 
@@ -104,11 +107,11 @@ def test_a_browser_is_given_the_page_and_where_there_is_none_the_file_is_named(w
     browser.chmod(0o755)
     ran = world.relay("report", "--open", env={"BROWSER": f"{browser} %s"})
     assert ran.code == 0, ran
-    page = Path(seen.read_text(encoding="utf-8").strip().removeprefix("file://"))
-    assert page.is_relative_to(world.root / ".git" / "relay")
-    assert "Make add add" in page.read_text(encoding="utf-8")
+    shown = Path(seen.read_text(encoding="utf-8").strip().removeprefix("file://"))
+    assert shown.is_relative_to(world.root / ".git" / "relay")
+    assert "Make add add" in shown.read_text(encoding="utf-8")
     ran = world.relay("report", "--open", env={"BROWSER": "/nowhere/browser", "PATH": "/usr/bin:/bin"})
-    assert (ran.code, str(page) in ran.err) in {(4, True), (0, False)}, ran
+    assert (ran.code, str(shown) in ran.err) in {(4, True), (0, False)}, ran
 
 
 def test_what_was_raised_about_a_run_stands_in_its_report(world: World) -> None:
@@ -122,3 +125,23 @@ def test_what_was_raised_about_a_run_stands_in_its_report(world: World) -> None:
     assert [event["about"] for event in world.relay("report", run, "--json").events if event["type"] == "alert"] == [
         "old"
     ]
+
+
+def test_what_a_night_cost_is_unknown_where_nobody_knows_it_and_no_nought(world: World) -> None:
+    assert world.relay("queue", "add", world.spec()).code == 0
+    assert world.relay("nightly").code == 0
+    told, written = world.relay("report").out, world.relay("report", "--html", "-").out
+    assert "1 run, cost unknown, " in told, told
+    assert "$0.00" not in told, told
+    assert "$0.00" not in written
+    assert "1 run, cost unknown, " in written
+
+
+def test_a_night_that_goes_on_is_not_said_to_have_ended(five: tuple[World, dict[str, str]]) -> None:
+    ledger = breakfast.repo(five[0])
+    over = nights.newest(ledger)
+    assert over is not None
+    assert "The night ended since nothing was left to do." in page.night(ledger, over)
+    going = page.night(ledger, msgspec.structs.replace(over, ended=None, ended_by=None, relay=pids.this()))
+    assert ". The night goes on." in going
+    assert "The night ended" not in going

@@ -14,20 +14,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
+import click
+
 from relay import alerts
+from relay.commands import status
 from relay.host import clock
 from relay.schedule import installed
 from relay.schedule.job import Job
 from tests.report import breakfast
-from tests.world import CHECKOUT, SAFETY, World
+from tests.world import CHECKOUT, SAFETY, SPEC, World
 
 
 class Screen:
     """A terminal with `relay status --watch` on it."""
 
-    def __init__(self, world: World, *flags: str) -> None:
+    def __init__(self, world: World, *flags: str, height: int = 24) -> None:
         self.master, self.slave = pty.openpty()
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 160, 0, 0))
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, 160, 0, 0))
         self.process = subprocess.Popen(
             [sys.executable, "-m", "relay", "status", "--watch", *flags],
             cwd=world.root,
@@ -61,9 +64,9 @@ class Screen:
 
 
 @contextmanager
-def watching(world: World, *flags: str) -> Iterator[Screen]:
+def watching(world: World, *flags: str, height: int = 24) -> Iterator[Screen]:
     """Watch inside a block."""
-    screen = Screen(world, *flags)
+    screen = Screen(world, *flags, height=height)
     try:
         yield screen
     finally:
@@ -148,3 +151,38 @@ def test_a_night_that_did_not_come_is_told_until_one_does(world: World) -> None:
     now = clock.stamp()
     breakfast.night(world, {"sum": run}, started=now, ended=now)
     assert "did not run" not in world.relay("status").err
+
+
+def test_a_look_that_finds_nothing_new_reads_no_receipt_again(world: World) -> None:
+    assert world.relay("run", world.spec()).code == 0
+    run, receipt = world.only_run(), world.legs()[-1] / "receipt.json"
+    with click.Context(status.command):
+        lines = status.Lines(breakfast.repo(world))
+        first = lines.of(run)
+        assert lines.of(run) is first
+        lines.held = run
+        assert lines.of(run)["next"] == "", "who holds it is looked at every time"
+        lines.held = None
+        torn = receipt.with_name("torn")
+        torn.write_bytes(receipt.read_bytes()[:100])
+        torn.replace(receipt)
+        assert lines.of(run)["outcome"] == "unreadable"
+        receipt.unlink()
+        assert lines.of(run)["outcome"] != "unreadable"
+
+
+def test_where_the_screen_is_too_small_the_newest_runs_are_watched_and_the_others_counted(world: World) -> None:
+    for number in range(4):
+        assert world.relay("run", world.spec(SPEC, f"spec-{number}.md")).code == 0
+    with watching(world, height=6) as screen:
+        shown = screen.until(lambda text: "not shown" in text)
+        assert "1 older run not shown: relay status" in shown
+        assert ("spec-3" in shown, "spec-0" in shown) == (True, False)
+        assert "cost unknown" in shown, "nobody knows what the programs of these agents cost"
+        assert screen.end() == 0
+
+
+def test_a_cost_that_nobody_knows_is_not_complete(world: World) -> None:
+    assert world.relay("run", world.spec()).code == 0
+    [run] = world.relay("status", "--json").events
+    assert (run["cost_microusd"], run["cost_complete"]) == (0, False)

@@ -8,12 +8,21 @@ import pytest
 
 from relay import nights
 from relay.record import ledger as ledgers
-from relay.report import morning, page
+from relay.report import morning, page, sheet
 from relay.terms import Item
 from tests.forge import TOKEN
 from tests.forge.desk import Desk
 from tests.report import breakfast
-from tests.world import World
+from tests.world import FIXED, World
+
+NAGS = """
+lines = pathlib.Path("calc.py").read_text(encoding="utf-8").splitlines()
+def found(severity, title, at):
+    return {"severity": severity, "title": title, "path": "calc.py", "line": at + 1, "quote": lines[at], "why": "so"}
+small = [found("minor", "a taste", at) for at in range(3, 17)]
+reply(verdict="revise", findings=[found("major", "this blocks", 2), *small])
+"""
+"""A judge that finds fifteen things in each round."""
 
 _made: dict[str, tuple[World, dict[str, str]]] = {}
 
@@ -143,3 +152,22 @@ def test_where_a_proposal_stands_is_text_to_copy_and_no_link(tmp_path: Path, mon
         text = page.run(breakfast.repo(world), world.only_run())
     assert '<code class="copy">https://hub.example.org/acme/shop/pull/1</code>' in text
     assert 'href="http' not in text
+
+
+def test_of_very_many_findings_the_open_ones_are_listed_and_the_rest_is_counted(tmp_path: Path) -> None:
+    world = World.simple(tmp_path)
+    world.python("review-judge", NAGS, phase="review", vendor="south")
+    extra = ["".join(f"x{turn}_{at} = {at}\n" for at in range(15)) for turn in range(9)]
+    world.implementer(*({"calc.py": f"{FIXED}{lines}"} for lines in extra))
+    world.phases["review"]["rounds"] = 9
+    world.save()
+    ran = world.relay("run", world.spec())
+    assert ran.code == 4, ran
+    run = world.only_run()
+    text = page.run(breakfast.repo(world), run)
+    [table] = re.findall(r'<table class="findings">.*?</table>', text, re.DOTALL)
+    assert table.count("<tr>") == 1 + sheet.STORIES
+    assert 2 < table.count("<th>") <= 2 + sheet.JUDGES
+    assert '<span class="bad">open' in table
+    assert f"not shown here: relay -C {world.root} show {run} findings" in words(text)
+    assert len(text) < 2_000_000

@@ -28,7 +28,7 @@ table={folder}/table
 case $1 in
   -l) [ -f $table ] || {{ echo "no crontab for ada" >&2; exit 1; }}; cat $table ;;
   -r) rm $table ;;
-  -) cat >$table ;;
+  -) new=$(cat; echo .); printf %s "${{new%.}}" >$table ;;
 esac
 """
 """A crontab that keeps its table in a file."""
