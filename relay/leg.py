@@ -1,6 +1,5 @@
 """One leg, from the gate to a sealed receipt."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ import msgspec
 
 from relay import backends, confine, offer, ready, settle, weigh
 from relay.backends.base import Lane, Needs
-from relay.host import clock, jail, lock, proc
+from relay.host import clock, jail, lock, proc, scratch
 from relay.live import Live
 from relay.record import briefing, creation, evidence, reply
 from relay.record import ledger as ledgers
@@ -133,7 +132,7 @@ def _cell(leg: Leg, ask: Ask, needs: Needs) -> jail.Cell | None:
 
 def rehearse(ledger: Ledger, plan: Plan, frozen: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
     """Yield each phase with the prompt it would get; nothing is written but to a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="relay-rehearsal-") as folder:
+    with scratch.folder("rehearsal") as folder:
         draft = Ledger(repo=ledger.repo, root=Path(folder) / "relay")
         plan = creation.create(draft, plan, frozen)
         for phase in plan.phases:

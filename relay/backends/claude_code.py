@@ -5,7 +5,6 @@ is no error, and with a reply that fits. A reply that does not fit is asked for 
 """
 
 import os
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -16,7 +15,7 @@ from relay.backends import claude_leg, claude_login, engine
 from relay.backends.base import Lane, Needs
 from relay.backends.claude_login import Loan
 from relay.errors import Exit, RelayError
-from relay.host import redact
+from relay.host import redact, scratch
 from relay.terms import Agent, Ask, Limits, Taken
 
 by_hand = False
@@ -86,7 +85,7 @@ def take(ask: Ask, lane: Lane) -> Taken:
 
 def probe(agent: Agent) -> str:
     """Have the agent say one word, really, and say who answered; `RelayError` (exit 4 or 5) when it did not."""
-    with tempfile.TemporaryDirectory(prefix="relay-probe-") as folder:
+    with scratch.folder("probe") as folder:
         place = Path(folder).resolve()
         (place / "empty").mkdir()
         ask = Ask(

@@ -6,7 +6,6 @@ them, by a filter that needs no namespace: the program reaches its service, its 
 """
 
 import dataclasses
-import tempfile
 import uuid
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,7 +22,7 @@ from relay.backends.codex_rollout import Session, billed, settle
 from relay.backends.codex_session import Answer, Talker, in_turn
 from relay.backends.purse import Over, Purse
 from relay.errors import Exit, RelayError
-from relay.host import clock, files, redact, term
+from relay.host import clock, files, redact, scratch, term
 from relay.host.jail.cell import Cell
 from relay.terms import Agent, Ask, EndedBy, Limits, Reach, Taken
 
@@ -205,7 +204,7 @@ def probe(agent: Agent) -> str:
     codex_program.find(agent)
     codex_login.payer(agent)
     began = clock.monotonic()
-    with tempfile.TemporaryDirectory(prefix="relay-probe-") as place:
+    with scratch.folder("probe") as place:
         folder = Path(place, "tree")
         folder.mkdir()
         ask = Ask(

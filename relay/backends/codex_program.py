@@ -6,7 +6,6 @@ The flags are those of clis.md 3.1. Each was run with `--strict-config`, which r
 import json
 import os
 import platform
-import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,7 @@ from relay.backends import engine
 from relay.backends.codex_login import Payer, folder
 from relay.backends.engine import Found
 from relay.errors import Exit, RelayError
-from relay.host import proc
+from relay.host import proc, scratch
 from relay.host.jail.run import environment
 from relay.terms import Agent, Ask, Limits, Struct
 
@@ -155,8 +154,8 @@ def _toml(value: Any) -> str:  # noqa: ANN401 - what TOML has
 @cache
 def features(found: Found) -> frozenset[str]:
     """Return what this version knows as a feature; one that it does not know ends it at once."""
-    with tempfile.TemporaryDirectory(prefix="relay-codex-") as home:
-        listed = engine.ask(found.path, "features", "list", env={"CODEX_HOME": home}).text
+    with scratch.folder("codex") as home:
+        listed = engine.ask(found.path, "features", "list", env={"CODEX_HOME": str(home)}).text
     return frozenset(line.split()[0] for line in listed.splitlines() if len(line.split()) > 2)  # noqa: PLR2004
 
 
@@ -173,7 +172,7 @@ def walls(found: Found) -> str:
 
 
 def _sandboxed(found: Found, *words: str) -> str:
-    with tempfile.TemporaryDirectory(prefix="relay-codex-") as base:
+    with scratch.folder("codex") as base:
         home, tmp = Path(base, "home"), Path(base, "tmp")
         home.mkdir()
         tmp.mkdir()

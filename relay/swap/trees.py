@@ -1,12 +1,11 @@
 """Trees that never were commits: the code of one with the tests of another."""
 
 import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from relay import clean
-from relay.host import git
+from relay.host import git, scratch
 from relay.host.repository import Repository
 from relay.swap.patterns import steers, swapped
 
@@ -45,7 +44,7 @@ def _entries(repo: Repository, commit: str) -> dict[bytes, bytes]:
 
 
 def _commit(repo: Repository, wanted: Mapping[bytes, bytes], parents: Iterable[str]) -> str:
-    with tempfile.TemporaryDirectory(prefix="relay-index-") as folder:
+    with scratch.folder("index") as folder:
         env = {"GIT_INDEX_FILE": os.fspath(Path(folder) / "index")}
         listed = b"".join(entry + b"\0" for entry in wanted.values())
         answer = git.call(repo, "update-index", "-z", "--index-info", stdin=listed, env=env)

@@ -8,7 +8,6 @@ is not where it was any more, the checkout goes back. A Relay that is killed in 
 
 import shlex
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Final
 import msgspec
 
 from relay.errors import RelayError
-from relay.host import git, signals
+from relay.host import git, scratch, signals
 from relay.host.gitenv import Answer
 from relay.host.repository import Repository
 from relay.ways import checkouts
@@ -97,7 +96,7 @@ def _one(repo: Repository, ref: str) -> Checkout | None:
 @contextmanager
 def _beside(there: Repository, head: str) -> Iterator[Path]:
     """Make a git folder whose HEAD is detached at `head`, for a checkout whose own HEAD and ORIG_HEAD stay alone."""
-    with tempfile.TemporaryDirectory(prefix="relay-land-") as name:
+    with scratch.folder("land") as name:
         folder = Path(name)
         (folder / "HEAD").write_text(f"{head}\n", encoding="ascii")
         (folder / "info").mkdir()

@@ -1,13 +1,12 @@
 """A run's notes and receipts as a ref, so that another clone can tell the run: no transcript, no prompt, no log."""
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from relay.errors import RelayError
-from relay.host import files, git, term
+from relay.host import files, git, scratch, term
 from relay.host.repository import Repository
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
@@ -43,7 +42,7 @@ def _kept(ledger: Ledger, plan: Plan) -> str:
         names += [f"legs/{leg}/{name}" for name in KEPT if (folder / "legs" / leg / name).is_file()]
     given = "".join(f"{folder / name}\n" for name in names).encode()
     oids = git.run(repo, "hash-object", "-w", "--no-filters", "--stdin-paths", stdin=given).decode().split()
-    with tempfile.TemporaryDirectory(prefix="relay-index-") as place:
+    with scratch.folder("index") as place:
         env = {"GIT_INDEX_FILE": str(Path(place, "index"))}
         listed = "".join(f"100644 {oid}\t{name}\0" for oid, name in zip(oids, names, strict=True)).encode()
         git.run(repo, "update-index", "-z", "--add", "--index-info", stdin=listed, env=env)
@@ -67,7 +66,7 @@ def borrowed(repo: Repository, wanted: str) -> Iterator[tuple[Ledger, str]]:
         hint = f"git fetch REMOTE '{PREFIX}*:{PREFIX}*'"
         raise RelayError(f"no receipts are kept under `{ref}` here", hint=hint)
     run = ref.rpartition("/")[2]
-    with tempfile.TemporaryDirectory(prefix="relay-ledger-") as place:
+    with scratch.folder("ledger") as place:
         ledger = Ledger(repo=repo, root=Path(place))
         for name in git.paths(repo, commit):
             path = ledger.folder(run) / name

@@ -6,13 +6,12 @@ is tried before a run begins: a key that cannot sign is known before anything is
 """
 
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from relay.errors import RelayError
-from relay.host import git
+from relay.host import git, scratch
 from relay.host.gitenv import Config
 from relay.host.repository import Repository
 from relay.terms import Plan
@@ -50,7 +49,7 @@ def commit(repo: Repository, tree: str, parents: Sequence[str], message: str) ->
         return git.commit_tree(repo, tree, parents, message, identity)
     kind = _setting(repo, "gpg.format") or "openpgp"
     program = _setting(repo, f"gpg.{kind}.program") or (_setting(repo, "gpg.program") if kind == "openpgp" else "")
-    with tempfile.TemporaryDirectory(prefix="relay-sign-") as folder:
+    with scratch.folder("sign") as folder:
         config: Config = ()
         if kind == "openpgp" and Path(program or "gpg").name in {"gpg", "gpg2"}:
             path = Path(folder, "gpg")

@@ -212,4 +212,6 @@ def test_a_signal_while_it_ships_leaves_the_checkout_whole_and_ships_once(world:
     assert not (world.root / ".git" / "index.lock").exists()
     assert (world.root / "calc.py").read_text(encoding="utf-8") == FIXED
     assert world.git("log", "--format=%s", "--grep=^Relay-Run: ", "main") == "Make add add"
-    assert [leg["act"] for leg in world.receipts() if leg["act"]] == ["approve", "ship"]
+    acts = [leg["effect"].get("outcome") for leg in world.receipts() if leg["act"]]
+    # The branch moves after the files: who is killed between the two has shipped nothing yet, and its receipt says so.
+    assert acts in ([None, "shipped"], [None, "interrupted", "shipped"])

@@ -2,12 +2,11 @@
 
 import os
 import re
-import tempfile
 from pathlib import Path
 from typing import Final
 
 from relay.errors import RelayError
-from relay.host import git
+from relay.host import git, scratch
 from relay.host.repository import Repository
 
 HARMLESS: Final = re.compile(
@@ -65,7 +64,7 @@ def _edited(repo: Repository, now: bytes, old: list[_Entry], new: list[_Entry]) 
     changes = [key for key in differing if wanted[key] != present[key]]
     if len(changes) > _MANY:
         raise RelayError(f"more than {_MANY} settings differ")
-    with tempfile.TemporaryDirectory(prefix="relay-") as folder:
+    with scratch.folder("settings") as folder:
         path = Path(folder) / "config"
         path.write_bytes(now)
         for key in changes:
