@@ -18,7 +18,7 @@ from relay.ways import publish, rebase, sealing, signing, words
 from relay.ways.base import Out, Parcel, intent
 from relay.ways.following import follow, withdraw
 
-__all__ = ["approve", "finish", "follow", "preflight", "published", "ship", "withdraw"]
+__all__ = ["approve", "finish", "follow", "preflight", "published", "ship", "wanted", "withdraw"]
 
 RACES: Final = 3
 """How often a commit is made anew for a branch that moved in the very moment; then a person is asked."""
@@ -28,6 +28,13 @@ def preflight(repo: Repository, plan: Plan) -> None:
     """Refuse, before anything is spent on a run, a method that could not send its result out: a `RelayError`."""
     ways.check(repo, plan.ship)
     signing.preflight(repo, plan)
+    if plan.ship.approval == "manual" or plan.unchecked:
+        return  # a person can still say into which branch
+    try:
+        ways.of(plan.ship).target(ledgers.at(repo), plan, None)
+    except RelayError as error:
+        hint = 'name a branch: relay run SPEC --base BRANCH; or say it later: [ship] approval = "manual"'
+        raise RelayError(f'approval = "auto" has nowhere to ship: {error.message}', hint=hint) from None
 
 
 def approve(
@@ -43,12 +50,23 @@ def approve(
     """Seal an approval: it pins head, base, tree and the acceptance. Holds no lock of its own.
 
     With `leg` a person takes the responsibility for what that leg left, which nothing accepted, and says why.
+    """
+    pins, target = wanted(ledger, plan, chain, into, leg=leg)
+    effect = {"into": target} | ({"leg": leg, "accepted": "by nothing"} if leg is not None else {})
+    return acts.seal(ledger, plan, chain, "approve", pins=pins, effect=effect, by=by, why=why)
+
+
+def wanted(
+    ledger: Ledger, plan: Plan, chain: Sequence[Receipt], into: str | None, *, leg: str | None = None
+) -> tuple[Pins, str]:
+    """Return what an approval pins, and what it is for; writes nothing.
+
     `RelayError` (exit 6) when what the commit is to say can no longer be read, or a commit is gone.
     """
     about = _upto(chain, leg) if leg is not None else chain
     words.message(ledger, plan, about)
-    wanted = [about[-1]] if leg is not None else _counted(chain)
-    gate.check([evidence.look(ledger, plan.run, sealed.leg, chain) for sealed in wanted], plan.run)
+    counted = [about[-1]] if leg is not None else _counted(chain)
+    gate.check([evidence.look(ledger, plan.run, sealed.leg, chain) for sealed in counted], plan.run)
     target = ways.of(plan.ship).target(ledger, plan, into)
     resting = about[-1] if leg is not None else history.last_leg(chain) or chain[-1]
     head = resting.head if leg is not None else history.head(plan, chain)
@@ -58,8 +76,7 @@ def approve(
         tree=git.tree(ledger.repo, head),
         receipt=receipt.sha256(resting),
     )
-    effect = {"into": target} | ({"leg": leg, "accepted": "by nothing"} if leg is not None else {})
-    return acts.seal(ledger, plan, chain, "approve", pins=pins, effect=effect, by=by, why=why)
+    return pins, target
 
 
 def _upto(chain: Sequence[Receipt], leg: str) -> Sequence[Receipt]:
@@ -134,8 +151,19 @@ def _attempt(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval: Rec
         files.remove_tree(ledger.leg(plan.run, leg))  # it never happened: the other side says so
         raise
     except RelayError as error:
-        return sealing.failed(ledger, plan, chain, start, approval, error.message, error.hint)
+        found = _seen(parcel) if isinstance(error, ways.UnknownError) else None
+        if found is None:
+            return sealing.failed(ledger, plan, chain, start, approval, error.message, error.hint)
+        out = found
     return sealing.confirmed(ledger, plan, chain, start, out, target)
+
+
+def _seen(parcel: Parcel) -> Out | None:
+    """Look once whether it went out though its answer was lost; None where nobody can say."""
+    try:
+        return ways.of(parcel.plan.ship).look(parcel)
+    except RelayError:
+        return None
 
 
 def _there(repo: Repository, pins: Pins, onto: str) -> bool:

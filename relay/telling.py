@@ -1,5 +1,7 @@
 """How a run is told while it goes: a line when a leg starts, a line when it is sealed; events for `--json`."""
 
+import math
+from collections.abc import Sequence
 from typing import Final
 
 from relay.host import term
@@ -139,9 +141,25 @@ def problems(receipt: Receipt) -> list[str]:
     return [*lines, why] if why else lines
 
 
-def next_command(run: str, step: rules.Next) -> str:
-    """Say what to type next, for a person who stands in the repository."""
+def raised(plan: Plan, chain: Sequence[Receipt]) -> str:
+    """Return the flags that raise what was used up, by half of what was given, and by what was used beyond it.
+
+    Nothing where it was no bound of the run, but one of an agent's own.
+    """
+    left = rules.remaining(plan, chain, rules.receiver(plan, chain) or plan.phases[-1].name)
+    flags = []
+    for name in ("usd", "minutes", "tokens", "turns"):
+        over, given = getattr(left, name), getattr(plan.budget, name)
+        if over is not None and over <= 0:
+            flags.append(f" --{name} {math.ceil(given / 2 - over / (1 - plan.budget.reserve))}")
+    return "".join(flags)
+
+
+def next_command(run: str, step: rules.Next, more: str = "") -> str:
+    """Say what to type next, for a person who stands in the repository; `more` is what raises a budget, if known."""
     match step:
+        case rules.Human(reason="budget") if more:
+            return f"relay resume {run}{more}"
         case rules.Accepted():
             return f"relay approve {run}\nrelay reject {run} --why TEXT"
         case rules.Human():

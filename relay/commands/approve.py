@@ -154,7 +154,8 @@ def _refuse_unless_accepted(plan: Plan, step: rules.Next) -> None:
 
 
 def _shown(here: Ledger, plan: Plan, wish: Wish) -> int:
-    """Say what an approval would ship."""
+    """Say what an approval would ship; what it would refuse is refused here too."""
+    from relay import ship
     from relay.host import git
 
     chain = ledgers.receipts(here, plan.run)
@@ -164,29 +165,26 @@ def _shown(here: Ledger, plan: Plan, wish: Wish) -> int:
         term.say(f"{plan.run} is {step.outcome} already")
         return 0
     about = _about(plan, chain, step, _again(here, chain, step, wish))
-    sealed = next((one for one in chain if one.leg == about.leg), None)
-    head, base = history.head(plan, chain), history.base(plan, chain)
-    if sealed is not None:
-        head, base = sealed.head, sealed.base
-        term.data(f"nothing accepted {sealed.leg}")
-    term.data(f"{_where(plan, about.into)}: {head[:12]}, tree {git.tree(here.repo, head)[:12]}")
-    for change in git.numstat(here.repo, base, head):
+    pins, target = ship.wanted(here, plan, chain, about.into, leg=about.leg)
+    if about.leg is not None:
+        term.data(f"nothing accepted {about.leg}")
+    term.data(f"{_where(plan, target.removeprefix('refs/heads/'))}: {pins.head[:12]}, tree {pins.tree[:12]}")
+    for change in git.numstat(here.repo, pins.base, pins.head):
         term.data(f"  {change.path} +{change.added} -{change.removed}")
     term.say("nothing was done")
     return 0
 
 
-def _where(plan: Plan, into: str | None) -> str:
+def _where(plan: Plan, target: str) -> str:
     """Say how and where it would go out."""
     ship = plan.ship
-    target = (into or plan.base_ref).removeprefix("refs/heads/") or "a branch that --into names"
-    branch = (ship.branch or "").replace("{run}", plan.run)
     match ship.method:
         case "push":
-            return f"push to {into or branch or target} on {ship.remote}"
+            return f"push to {target} on {ship.remote}"
         case "pr":
-            return f"pr from {branch or f'relay/{plan.run}'} into {target} on {ship.remote}"
+            branch = (ship.branch or "relay/{run}").replace("{run}", plan.run)
+            return f"pr from {branch} into {target} on {ship.upstream or ship.remote}"
         case "command":
-            return f"command {ship.command}, on {target}"
+            return f"command {ship.command}" + f", on {target}" * bool(target)
         case _:
             return f"{ship.method} into {target}"

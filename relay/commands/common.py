@@ -75,10 +75,10 @@ def outcome(here: Ledger, run: str) -> str:
     return rules.outcome(rules.next_leg(ledgers.read_plan(here, run), ledgers.receipts(here, run)))
 
 
-def follow(here: Ledger, plan: Plan, *, verify: bool = False) -> None:
+def follow(here: Ledger, plan: Plan, *, verify: bool = False) -> str:
     """Look after an open proposal: seal its merge or its end, and say that; `verify` says there is time to confirm.
 
-    Where there is none, all that one command looks after shares `GLANCE`; what is left unasked is said.
+    Where there is none, all that one command looks after shares `GLANCE`. What is left unasked is said, and returned.
     """
     from relay import ship
     from relay.host import clock, lock
@@ -92,11 +92,13 @@ def follow(here: Ledger, plan: Plan, *, verify: bool = False) -> None:
         with patience.until(over), lock.hold(here.run_lock(plan.run), "following", plan.run):
             sealed = ship.follow(here, plan, ledgers.receipts(here, plan.run), verify=verify)
     except RelayError as error:
-        term.say(f"{plan.run}: its proposal cannot be looked at now: {error.message}")
-        return
+        unasked = f"its proposal cannot be looked at now: {error.message}"
+        term.say(f"{plan.run}: {unasked}")
+        return unasked
     if sealed is not None:
         Teller.sealed(sealed)
         tell(here, plan, rules.next_leg(plan, ledgers.receipts(here, plan.run)))
+    return ""
 
 
 def tell(here: Ledger, plan: Plan, step: rules.Next) -> None:
@@ -149,5 +151,8 @@ def code(step: rules.Next) -> Exit:
 
 def next_command(run: str, step: rules.Next) -> str:
     """Say what to type next, in the folder where the person is."""
-    at = "" if folder() == Path() else f"-C {shlex.quote(str(folder()))} "
-    return telling.next_command(run, step).replace("relay ", f"relay {at}")
+    at, more = "" if folder() == Path() else f"-C {shlex.quote(str(folder()))} ", ""
+    if isinstance(step, rules.Human) and step.reason == "budget":
+        here = ledger()
+        more = telling.raised(ledgers.read_plan(here, run), ledgers.receipts(here, run))
+    return telling.next_command(run, step, more).replace("relay ", f"relay {at}")

@@ -37,8 +37,9 @@ def command(everything: bool, offline: bool, watch: bool) -> int:  # noqa: FBT00
     for run in ledgers.runs(here):
         line = _line(here, run, held=run == held)
         if not offline and str(line["outcome"]).startswith("proposed"):
-            common.follow(here, ledgers.read_plan(here, run))
+            unasked = common.follow(here, ledgers.read_plan(here, run))
             line = _line(here, run, held=run == held)
+            line["needs"] = unasked or line["needs"]
         term.event("run", **line)
         if _over(line) and not everything:
             hidden += 1

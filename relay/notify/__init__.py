@@ -68,7 +68,8 @@ def about(ledger: Ledger, plan: Plan, step: rules.Next) -> None:
     chain = ledgers.receipts(ledger, plan.run)
     last = chain[-1].leg if chain else "start"
     effect = (chain[-1].effect or {}) if chain else {}
-    text = step.text if isinstance(step, rules.Human) else effect.get("url") or effect.get("why", "")
+    told = (effect.get(name, "") for name in ("url", "why"))
+    text = step.text if isinstance(step, rules.Human) else ": ".join(filter(None, told))
     notice = Notice(
         event=event,
         key=f"{plan.run}.{last}.{event}",
@@ -77,7 +78,7 @@ def about(ledger: Ledger, plan: Plan, step: rules.Next) -> None:
         text=" ".join(text.split()),
         verdict=_verdict(chain),
         cost=_cost(chain),
-        next=_next(ledger, plan.run, step),
+        next=_next(ledger, plan, chain, step),
     )
     send(ledger, notice)
 
@@ -126,10 +127,10 @@ def _cost(chain: tuple[Receipt, ...]) -> str:
     return "at least " * any(leg.cost_microusd is None for leg in chain) + f"${known:.2f}"
 
 
-def _next(ledger: Ledger, run: str, step: rules.Next) -> str:
+def _next(ledger: Ledger, plan: Plan, chain: tuple[Receipt, ...], step: rules.Next) -> str:
     """Say what to type, from anywhere: whoever reads it does not stand in the repository."""
     at = shlex.quote(str(ledger.repo.main_top or ledger.repo.common))
-    return telling.next_command(run, step).replace("relay ", f"relay -C {at} ")
+    return telling.next_command(plan.run, step, telling.raised(plan, chain)).replace("relay ", f"relay -C {at} ")
 
 
 def _first(ledger: Ledger, key: str) -> bool:

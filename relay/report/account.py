@@ -1,6 +1,5 @@
 """The account of one run, for whoever comes back to it: how it stands, what it took, what it asks, what to type."""
 
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
@@ -115,14 +114,9 @@ def _reason(step: rules.Next) -> str:
 
 def _raise(plan: Plan, chain: Sequence[Receipt], at: str) -> Command:
     """Say how a budget is raised: by half of what was given, and what was used beyond it."""
-    left = rules.remaining(plan, chain, rules.receiver(plan, chain) or plan.phases[-1].name)
-    flags = []
-    for name in ("usd", "minutes", "tokens", "turns"):
-        over, given = getattr(left, name), getattr(plan.budget, name)
-        if over is not None and over <= 0:
-            flags.append(f" --{name} {math.ceil(given / 2 - over / (1 - plan.budget.reserve))}")
+    flags = telling.raised(plan, chain)
     note = "half of its budget again; or as much as you like" if flags else ""
-    return Command(text=f"relay {at}resume {plan.run}{''.join(flags)}", note=note)
+    return Command(text=f"relay {at}resume {plan.run}{flags}", note=note)
 
 
 def _question(ledger: Ledger, chain: Sequence[Receipt], step: rules.Next) -> str:

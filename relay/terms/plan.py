@@ -37,7 +37,8 @@ class Ship(Struct, frozen=True, kw_only=True):
     """How an accepted tree goes out.
 
     `branch` is its name on `remote`, where `{run}` stands for the run's id: what a push goes to (by itself the base's
-    name), or what a proposal comes from (by itself `relay/{run}`). `forge` and `api` say where proposals are opened,
+    name), or what a proposal comes from (by itself `relay/{run}`). `upstream` is the remote that it goes to, where
+    `remote` is a fork of that one. `forge` and `api` say where proposals are opened,
     if the remote's address does not. `env` names variables for `command` and `verify`, `minutes` bounds each of them.
     `publish` keeps notes and receipts under a ref, which another clone can be given, or is pushed along.
     """
@@ -47,6 +48,7 @@ class Ship(Struct, frozen=True, kw_only=True):
     verify: tuple[str, ...] = ()
     remote: str = "origin"
     branch: str | None = None
+    upstream: str | None = None
     forge: Literal["github", "gitlab"] | None = None
     api: str | None = None
     draft: bool = False

@@ -45,7 +45,8 @@ def _all(repo: Repository) -> Iterator[tuple[Path, Path | None]]:
     """Yield git's part and the folder of each checkout: the main one, unless there is none, and the linked ones."""
     main = msgspec.structs.replace(repo, git_dir=repo.common)
     if git.call(main, "config", "--type=bool", "--get", "core.bare").out.strip() != b"true":
-        yield repo.common, repo.main_top
+        elsewhere = os.fsdecode(git.call(main, "config", "--get", "core.worktree").out).strip()
+        yield repo.common, Path(os.path.normpath(repo.common / elsewhere)) if elsewhere else repo.main_top
     for git_dir in sorted((repo.common / "worktrees").glob("*")):
         pointer = _text(git_dir / "gitdir")
         yield git_dir, Path(os.path.normpath(git_dir / pointer)).parent if pointer else None

@@ -18,7 +18,7 @@ from relay.host.jail import cell as cells
 from relay.host.repository import Repository
 from relay.record.ledger import Ledger
 from relay.terms import Check, Plan, Ship
-from relay.ways import merge
+from relay.ways import branches, merge
 from relay.ways.base import Out, Parcel, Tip, UnknownError, Words
 
 MARK: Final = "RELAY_SHIPS"
@@ -45,8 +45,10 @@ def check(_repo: Repository, ship: Ship) -> None:
 
 
 def target(ledger: Ledger, plan: Plan, into: str | None) -> str:
-    """Name the branch here that it must fit onto: the base, which need not be one."""
-    return merge.target(ledger, plan, into) if into or plan.base_ref else ""
+    """Name the branch here that it must fit onto: the base, which may be a remote's, or none."""
+    if into or plan.base_ref.startswith(branches.HEADS):
+        return merge.target(ledger, plan, into)
+    return plan.base_ref if git.resolve(ledger.repo, plan.base_ref) is not None else ""
 
 
 def tip(ledger: Ledger, plan: Plan, target: str) -> Tip:

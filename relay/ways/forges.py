@@ -13,10 +13,10 @@ from relay.ways.forge import Forge, Home
 _SCP: Final = re.compile(r"(?:[^@/]+@)?([^:/]+):(?!//)(.+)")
 
 
-def home(repo: Repository, ship: Ship) -> Home:
-    """Read host, owner and name from the remote's address, as the person wrote it; `RelayError` where it has none."""
-    remote.address(repo, ship.remote)
-    address = remote.written(repo, ship.remote)
+def home(repo: Repository, name: str) -> Home:
+    """Read host, owner and name from a remote's address, as the person wrote it; `RelayError` where it has none."""
+    remote.address(repo, name)
+    address = remote.written(repo, name)
     if "://" in address:
         parts = urlsplit(address)
         host, path = (parts.hostname or "", parts.path) if parts.scheme != "file" else ("", "")
@@ -26,7 +26,7 @@ def home(repo: Repository, ship: Ship) -> Home:
     path = path.strip("/").removesuffix(".git").rstrip("/")
     if not host or "/" not in path:
         raise RelayError(
-            f"the address of remote `{ship.remote}` is no repository on a forge: `{said.address(address)}`",
+            f"the address of remote `{name}` is no repository on a forge: `{said.address(address)}`",
             hint="name another one: [ship] remote",
         )
     return Home(host=host, path=path)
@@ -34,8 +34,14 @@ def home(repo: Repository, ship: Ship) -> Home:
 
 def of(repo: Repository, ship: Ship) -> Forge:
     """Return the forge that a remote lies on, and the means to ask it."""
-    where = home(repo, ship)
+    where = home(repo, ship.upstream or ship.remote)
+    fork = home(repo, ship.remote) if ship.upstream else where
     kind = ship.forge or ("gitlab" if "gitlab" in where.host else "github")
+    if fork.host != where.host or (kind == "gitlab" and fork != where):
+        problem = f"a fork on `{fork.host}` cannot propose to `{where.host}`"
+        if kind == "gitlab":
+            problem = "a fork is proposed from on GitHub alone; on GitLab it is not known how"
+        raise RelayError(problem, hint=f'leave `upstream` out, and push to [ship] remote = "{ship.upstream}"')
     if kind == "gitlab":
         return gitlab.GitLab(where, ship)
-    return github.GitHub(where, ship)
+    return github.GitHub(where, ship, fork.owner)

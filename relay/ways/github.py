@@ -5,6 +5,7 @@ and `disablePullRequestAutoMerge`.
 """
 
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
@@ -34,14 +35,15 @@ Send = Callable[[str, str, Mapping[str, Any] | None], transport.Answer]
 
 
 class GitHub(Struct, frozen=True):
-    """One repository on GitHub, or on a server of one's own."""
+    """One repository on GitHub, or on a server of one's own; `owner` is whose branch is proposed, a fork's maybe."""
 
     home: Home
     ship: Ship
+    owner: str
 
     def find(self, branch: str) -> list[Proposal]:
         """Return the pull requests from a branch, the newest first."""
-        head = quote(f"{self.home.owner}:{branch}", safe="")
+        head = quote(f"{self.owner}:{branch}", safe="")
         found = self._ask("GET", f"/repos/{self.home.path}/pulls?head={head}&state=all&per_page=50")
         return read(found, lambda ones: [_proposal(one) for one in ones if one["head"]["ref"] == branch])
 
@@ -51,7 +53,8 @@ class GitHub(Struct, frozen=True):
 
     def create(self, title: str, body: str, branch: str, base: str) -> Proposal:
         """Open a pull request; one that is open already is returned, also where only a lost answer had opened it."""
-        fields = {"title": title, "body": body, "head": branch, "base": base, "draft": self.ship.draft}
+        head = branch if self.owner == self.home.owner else f"{self.owner}:{branch}"
+        fields = {"title": title, "body": body, "head": head, "base": base, "draft": self.ship.draft}
         problem: RelayError | None = None
         for wait in (*WAITS, None):
             try:
@@ -115,6 +118,9 @@ class GitHub(Struct, frozen=True):
             case 403 | 429:
                 hint = "the token needs to write contents and pull requests"
                 raise RefusedError(f"GitHub forbids it for {where} ({answer.status}): {words}", hint=hint)
+            case 301 | 307 | 308:  # followed by nobody: a token goes to the address it is for
+                hint = f"give its remote its new address: git remote set-url {shlex.quote(self.ship.remote)} URL"
+                raise RefusedError(f"GitHub has {where} elsewhere now ({answer.status}): {words}", hint=hint)
             case 404:
                 hint = "see [ship] remote, and whether the token may see it"
                 raise RefusedError(f"GitHub has no {where}, or hides it (404): {words}", hint=hint)

@@ -3,7 +3,7 @@
 Where it is checked out, that checkout goes along first, as by `git checkout`, which refuses as a whole rather than
 touch a changed or an ignored file. It runs beside the person's HEAD, in a git folder of its own that shares the index:
 so it writes no HEAD, no ORIG_HEAD and no reflog of the person's. Then the branch moves, by compare-and-swap; where it
-is not where it was any more, the checkout goes back. A Relay that is killed in between finds it gone along already.
+is not where it was any more, the checkout goes back. If Relay is killed in between, the next one takes it back.
 """
 
 import shlex
@@ -47,12 +47,12 @@ def land(repo: Repository, ref: str, commit: str, old: str) -> None:
     there, name = msgspec.structs.replace(repo, git_dir=checkout.git_dir, top=checkout.folder), _short(ref)
     if git.resolve(repo, ref) != old:
         raise MovedError(f"branch `{name}` does not stand at `{old}`: it moved in the same moment")
+    _refuse_removed(there, name, old, commit)
     # A signal waits, since killed half-way git would leave the person's checkout half-way.
     with signals.held(), _beside(there, old) as beside:
         answer = _go(there, beside, commit)
         if answer.code:
-            said = " ".join(answer.err.split())[:500] or "git refused"
-            raise RefusedError(f"`{checkout.folder}` has `{name}` checked out and cannot go along: {said}")
+            raise RefusedError(f"`{checkout.folder}` has `{name}` checked out and cannot go along: {_said(answer)}")
         try:
             if _one(repo, ref) != checkout:
                 raise MovedError(f"`{checkout.folder}` left `{name}` in the same moment")
@@ -61,6 +61,37 @@ def land(repo: Repository, ref: str, commit: str, old: str) -> None:
             if _go(there, beside, old).code:
                 raise RefusedError(f"{error.message}; but the files in `{checkout.folder}` are on the way") from error
             raise
+
+
+def back(repo: Repository, ref: str, commit: str, old: str) -> str:
+    """Take a checkout back to `old` that went along to `commit` for a Relay that was killed before the branch moved.
+
+    Returns what had to stay: what a person changed there since then is never touched.
+    """
+    try:
+        checkout = _one(repo, ref) if git.resolve(repo, ref) == old else None
+    except RefusedError:  # a person has begun something else there since
+        return ""
+    if checkout is None or checkout.folder is None:
+        return ""
+    there = msgspec.structs.replace(repo, git_dir=checkout.git_dir, top=checkout.folder)
+    if git.call(there, "diff-index", "--cached", "--quiet", old, "--").code == 0:
+        return ""
+    with signals.held(), _beside(there, commit) as beside:
+        answer = _go(there, beside, old)
+    return f"but the files in `{checkout.folder}` are on the way: {_said(answer)}" if answer.code else ""
+
+
+def _refuse_removed(there: Repository, name: str, old: str, commit: str) -> None:
+    """Refuse to bring a file back that a person removed and did not commit: git takes that for no change of theirs."""
+    removed = git.run(there, "-C", str(there.top), "ls-files", "--deleted", "-z").split(b"\0")
+    changed = git.run(
+        there, "diff-tree", "-r", "--no-renames", "--diff-filter=d", "--name-only", "-z", old, commit, "--"
+    )
+    both = sorted((set(removed) - {b""}) & set(changed.split(b"\0")))
+    if both:
+        text = f"`{there.top}` has `{name}` checked out, without the file `{git.label(both[0])}` that is changed"
+        raise RefusedError(text, hint=f"commit that it is gone, or: git -C {shlex.quote(str(there.top))} restore FILE")
 
 
 def move(repo: Repository, ref: str, commit: str, old: str) -> None:
@@ -85,6 +116,9 @@ def _one(repo: Repository, ref: str) -> Checkout | None:
         if checkout.folder is None:
             raise RefusedError(f"`{name}` is checked out away from `{at}`: approve it from that checkout")
         if not checkout.folder.is_dir():
+            if (checkout.git_dir / "locked").exists():  # on a disk that is not mounted now, as a rule
+                text = f"`{at}` has `{name}` checked out, is not there now, and is locked to be kept"
+                raise RefusedError(text, hint=f"bring it back, or: git worktree unlock {where} && git worktree prune")
             raise RefusedError(f"`{at}` had `{name}` checked out and is gone: git worktree prune")
     if len(found) > 1:
         others = " and ".join(f"`{checkout.folder}`" for checkout in found)
@@ -113,6 +147,10 @@ def _go(there: Repository, beside: Path, commit: str) -> Answer:
     shape = ("--quiet", "--detach", "--no-overwrite-ignore", "--no-recurse-submodules")
     own = {"GIT_DIR": str(beside), "GIT_WORK_TREE": str(there.top), "GIT_INDEX_FILE": str(there.git_dir / "index")}
     return git.call(there, "-C", str(there.top), "checkout", *shape, commit, "--", env=own, timeout=SECONDS)
+
+
+def _said(answer: Answer) -> str:
+    return " ".join(answer.err.split())[:500] or "git refused"
 
 
 def _short(ref: str) -> str:

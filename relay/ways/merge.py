@@ -5,10 +5,9 @@ from relay.host import git
 from relay.host.repository import Repository
 from relay.record.ledger import Ledger
 from relay.terms import Plan, Ship
-from relay.ways import landing
+from relay.ways import branches, landing
 from relay.ways.base import Out, Parcel, RefusedError, Tip, Words
-
-HEADS = "refs/heads/"
+from relay.ways.branches import HEADS
 
 
 def check(repo: Repository, ship: Ship) -> None:
@@ -23,9 +22,11 @@ def target(ledger: Ledger, plan: Plan, into: str | None) -> str:
             f"run `{plan.run}` began on a detached HEAD, so no branch is named",
             hint=f"relay approve {plan.run} --into BRANCH",
         )
-    ref = wanted if wanted.startswith(HEADS) else f"{HEADS}{wanted}"
-    if git.resolve(ledger.repo, ref) is None:
-        raise RelayError(f"there is no branch `{wanted}` to ship into", hint=f"relay approve {plan.run} --into BRANCH")
+    name = branches.named(ledger.repo, wanted)
+    ref = f"{HEADS}{name}"
+    if name is None or git.resolve(ledger.repo, ref) is None:
+        hint = f"relay approve {plan.run} --into {branches.here(ledger.repo, wanted) or 'BRANCH'}"
+        raise RelayError(f"there is no branch `{wanted}` to ship into", hint=hint)
     if plan.ship.method != "command":  # a deployment moves nothing
         landing.real(ledger.repo, ref)
     return ref
@@ -53,6 +54,6 @@ def send(parcel: Parcel, _words: Words) -> Out:
     return Out(commit=parcel.commit)
 
 
-def withdraw(_parcel: Parcel) -> str:
-    """Take back nothing: a branch moves or it does not."""
-    return ""
+def withdraw(parcel: Parcel) -> str:
+    """Take a checkout back that had gone along: the branch moves or it does not."""
+    return landing.back(parcel.repo, parcel.target, parcel.commit, parcel.now or "")

@@ -16,7 +16,7 @@ HEADS: Final = "refs/heads/"
 
 def check(repo: Repository, ship: Ship) -> None:
     """Refuse a remote that is on no forge, a branch that cannot be, and an API that is asked in the open."""
-    forges.home(repo, ship)
+    forges.of(repo, ship)
     push.check(repo, ship)
     github.check_api(ship)
 
@@ -24,8 +24,8 @@ def check(repo: Repository, ship: Ship) -> None:
 def target(ledger: Ledger, plan: Plan, into: str | None) -> str:
     """Name the branch there that the proposal is to change."""
     check(ledger.repo, plan.ship)
-    named = HEADS + push.named(plan, into)
-    if named == HEADS + branch(plan):
+    named = HEADS + push.named(ledger, plan, into, at(plan))
+    if plan.ship.upstream is None and named == HEADS + branch(plan):
         raise RelayError(f"`{branch(plan)}` cannot be proposed to itself", hint='see [ship] branch = "relay/{run}"')
     return named
 
@@ -35,12 +35,17 @@ def branch(plan: Plan) -> str:
     return (plan.ship.branch or "relay/{run}").replace("{run}", plan.run)
 
 
+def at(plan: Plan) -> str:
+    """Name the remote that a proposal goes to."""
+    return plan.ship.upstream or plan.ship.remote
+
+
 def tip(ledger: Ledger, plan: Plan, target: str) -> Tip:
     """Return where the branch that is to be changed stands there."""
-    now = push.had(ledger, plan, target.removeprefix(HEADS))
+    now = push.had(ledger, at(plan), target.removeprefix(HEADS))
     if now is None:
         name = target.removeprefix(HEADS)
-        text = f"`{plan.ship.remote}` has no branch `{name}` to propose it to"
+        text = f"`{at(plan)}` has no branch `{name}` to propose it to"
         raise RefusedError(text, hint=f"relay approve {plan.run} --into BRANCH")
     return Tip(now=now, onto=now)
 
@@ -81,24 +86,24 @@ def send(parcel: Parcel, words: Words) -> Out:
     plan, name = parcel.plan, parcel.plan.ship.remote
     if parcel.commit == parcel.now:
         return Out(commit=parcel.commit)
-    at, into = _forge(parcel), parcel.target.removeprefix(HEADS)
-    at.find(branch(plan))  # whoever may not ask may not open one either: nothing is pushed for nothing
+    forge, into = _forge(parcel), parcel.target.removeprefix(HEADS)
+    forge.find(branch(plan))  # whoever may not ask may not open one either: nothing is pushed for nothing
     was = remote.tip(parcel.repo, name, branch(plan))
     _ours(parcel, was)
     push.deliver(parcel, branch(plan), was)
     try:
         # A branch of a fork may have the same name: what is adopted stands at our commit, or where ours stood before.
-        ours = [one for one in at.find(branch(plan)) if one.head in {parcel.commit, was} and one.base == into]
+        ours = [one for one in forge.find(branch(plan)) if one.head in {parcel.commit, was} and one.base == into]
         found = [one for one in ours if one.state == "open"]
         if found:
-            at.update(found[0].number, words.title, words.body)
+            forge.update(found[0].number, words.title, words.body)
             opened = found[0]
         else:
-            opened = at.create(words.title, words.body, branch(plan), into)
+            opened = forge.create(words.title, words.body, branch(plan), into)
     except RefusedError as error:
         left = _back(parcel, was)
         raise RefusedError(error.message + f"; {left}" * bool(left), hint=error.hint) from None
-    return _opened(parcel, at, opened)
+    return _opened(parcel, forge, opened)
 
 
 def withdraw(parcel: Parcel) -> str:
@@ -119,7 +124,10 @@ def became(parcel: Parcel, found: Proposal) -> Out:
         why = f"{found.url} was merged as `{merged[:12]}`, but {odd}"
         told = {**out.told, "merged": merged, "head": found.head, "why": why}
         return Out(commit=parcel.commit, outcome="failed", told=told)
-    remote.have(parcel.repo, parcel.plan.ship.remote, parcel.target.removeprefix(HEADS), out.commit)
+    base, name = parcel.target.removeprefix(HEADS), at(parcel.plan)
+    if not remote.holds(parcel.repo, name, base, out.commit):
+        why = f"it was merged as `{out.commit[:12]}`, which `{base}` on `{name}` does not hold any more"
+        return Out(commit=out.commit, told={**out.told, "why": why})
     return out
 
 
@@ -136,9 +144,9 @@ def close(parcel: Parcel, found: Proposal) -> Proposal:
 
     Its branch is kept, with what was said there. Raises `RefusedError` or `UnknownError`.
     """
-    at = _forge(parcel)
-    at.close(found)
-    now = at.view(found.number)
+    forge = _forge(parcel)
+    forge.close(found)
+    now = forge.view(found.number)
     if now.state == "open":
         raise RefusedError("it was asked to close it, and left it open")
     return now
@@ -179,17 +187,17 @@ def _back(parcel: Parcel, was: str | None) -> str:
     return ""
 
 
-def _opened(parcel: Parcel, at: Forge, found: Proposal) -> Out:
+def _opened(parcel: Parcel, forge: Forge, found: Proposal) -> Out:
     """Tell of a proposal, and ask the forge to merge it once it is ready, if that is wanted; asked twice is no harm."""
     out, how = _out(parcel, found), parcel.plan.ship.auto_merge
     if how is None or found.state != "open":
         return out
-    told: str = how
+    told: dict[str, str] = {"auto_merge": how}
     try:
-        at.merge_when_ready(found)
+        forge.merge_when_ready(found)
     except (RefusedError, UnknownError) as error:
-        told = f"no: {error.message}"
-    return Out(commit=out.commit, outcome=out.outcome, told={**out.told, "auto_merge": told})
+        told = {"auto_merge": f"no: {error.message}", "why": f"a person has to merge it there: {error.message}"}
+    return Out(commit=out.commit, outcome=out.outcome, told={**out.told, **told})
 
 
 def _out(parcel: Parcel, found: Proposal) -> Out:

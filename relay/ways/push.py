@@ -7,7 +7,7 @@ from relay.host.repository import Repository
 from relay.record import config
 from relay.record.ledger import Ledger
 from relay.terms import Plan, Ship
-from relay.ways import remote
+from relay.ways import branches, remote
 from relay.ways.base import Out, Parcel, RefusedError, Tip, UnknownError, Words
 
 HEADS = "refs/heads/"
@@ -21,20 +21,20 @@ def check(repo: Repository, ship: Ship) -> None:
         raise RelayError(text, hint='branch = "relay/{run}"')
 
 
-def named(plan: Plan, into: str | None) -> str:
-    """Name the branch there that stands for the base, or the one that a person says, without `refs/heads/`."""
-    base = plan.base_ref.removeprefix(f"refs/remotes/{plan.ship.remote}/")
-    wanted = (into or base).removeprefix(HEADS)
-    if not wanted or not config.REF.fullmatch(wanted) or wanted.startswith("refs/"):
+def named(ledger: Ledger, plan: Plan, into: str | None, at: str | None = None) -> str:
+    """Name the branch that stands for the base `at` a remote, or the one that a person says, without `refs/heads/`."""
+    wanted = branches.there(ledger.repo, at or plan.ship.remote, into or plan.base_ref)
+    name = branches.named(ledger.repo, wanted)
+    if name is None:
         what = f"`{wanted}` cannot be the name of a branch" if wanted else "the run began on no branch"
         raise RelayError(f"{what}: nothing says where it goes", hint=f"relay approve {plan.run} --into BRANCH")
-    return wanted
+    return name
 
 
 def target(ledger: Ledger, plan: Plan, into: str | None) -> str:
     """Name the branch there: what a person says, `ship.branch`, or the name of the base."""
     check(ledger.repo, plan.ship)
-    return HEADS + named(plan, into or (plan.ship.branch or "").replace("{run}", plan.run) or None)
+    return HEADS + named(ledger, plan, into or (plan.ship.branch or "").replace("{run}", plan.run) or None)
 
 
 def tip(ledger: Ledger, plan: Plan, target: str) -> Tip:
@@ -42,23 +42,23 @@ def tip(ledger: Ledger, plan: Plan, target: str) -> Tip:
 
     So commits that nobody pushed do not go along.
     """
-    now = had(ledger, plan, target.removeprefix(HEADS))
-    root = None if now or not plan.base_ref else had(ledger, plan, named(plan, None))
+    now = had(ledger, plan.ship.remote, target.removeprefix(HEADS))
+    root = None if now or not plan.base_ref else had(ledger, plan.ship.remote, named(ledger, plan, None))
     return Tip(now=now, onto=now or root)
 
 
-def had(ledger: Ledger, plan: Plan, branch: str) -> str | None:
-    """Return where a branch stands there, and let that commit be here too."""
-    now = remote.tip(ledger.repo, plan.ship.remote, branch)
+def had(ledger: Ledger, at: str, branch: str) -> str | None:
+    """Return where a branch stands at a remote, and let that commit be here too."""
+    now = remote.tip(ledger.repo, at, branch)
     if now is not None:
-        remote.have(ledger.repo, plan.ship.remote, branch, now)
+        remote.have(ledger.repo, at, branch, now)
     return now
 
 
 def look(parcel: Parcel) -> Out | None:
     """Look whether the branch there holds the commit."""
     try:
-        now = had(parcel.ledger, parcel.plan, parcel.target.removeprefix(HEADS))
+        now = had(parcel.ledger, parcel.plan.ship.remote, parcel.target.removeprefix(HEADS))
     except RefusedError as error:
         raise UnknownError(error.message, hint=error.hint) from None
     return _out(parcel) if now and git.ancestor(parcel.repo, parcel.commit, now) else None

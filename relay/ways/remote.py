@@ -6,11 +6,14 @@ Nothing asks for a password (pitfalls row 33), nothing is ever forced without na
 
 import os
 import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from relay.errors import RelayError
-from relay.host import git
+from relay.host import git, scratch
 from relay.host.gitenv import Answer
 from relay.host.repository import Repository
 from relay.terms import Struct
@@ -26,6 +29,16 @@ _RACE: Final = re.compile(
 )
 _LOCKED: Final = re.compile(r"cannot lock ref '.*': is at|incorrect old value provided")
 _DENIED: Final = re.compile(r"Authentication failed|could not read (?:Username|Password)|Permission denied|40[13]\b")
+
+
+_HOOK: Final = """\
+#!/bin/sh
+{hook} "$@" >{log} 2>&1 && : >{done}
+code=$?
+cat {log} >&2
+exit $code
+"""
+"""Runs the hook as git would; what it leaves in the background holds a file open then, and not git, nor Relay."""
 
 
 class Hook(Struct, frozen=True, kw_only=True):
@@ -67,8 +80,20 @@ def have(repo: Repository, name: str, branch: str, commit: str) -> None:
         return
     shape = ("--no-tags", "--no-write-fetch-head", "--recurse-submodules=no", "--no-auto-maintenance", "--quiet")
     answer = _reach(repo, SEND_SECONDS, "fetch", *shape, "--", address(repo, name), _full(branch))
-    if answer.code or git.resolve(repo, commit) is None:
+    if answer.code:
         raise RefusedError(_sentence(name, answer), hint=_hint(name, answer))
+    if git.resolve(repo, commit) is None:
+        raise RefusedError(f"`{branch}` on `{name}` does not hold `{commit[:12]}` any more")
+
+
+def holds(repo: Repository, name: str, branch: str, commit: str) -> bool:
+    """Tell whether a commit that a branch there was moved to is had from it; `RefusedError` when nobody answers."""
+    if git.resolve(repo, commit) is not None:
+        return True
+    now = tip(repo, name, branch)
+    if now is not None:
+        have(repo, name, branch, now)
+    return git.resolve(repo, commit) is not None
 
 
 def push(
@@ -85,15 +110,17 @@ def push(
         raise RefusedError(f"`{name}` has {len(listed)} addresses to push to, which cannot all move at once", hint=hint)
     ref = _full(branch)
     shape = ("--porcelain", "--no-signed", "--no-follow-tags", "--recurse-submodules=no")
+    refused = False
     swap = f"--force-with-lease={ref}:{was or ''}"
     refspec = f"{commit or ''}:{ref}"
     try:
         if hook is None:
             answer = _reach(repo, SEND_SECONDS, "push", *shape, "--no-verify", swap, "--", name, refspec)
         else:
-            answer = _reach(
-                hook.checkout, SEND_SECONDS, "push", *shape, swap, "--", name, refspec, hooks=str(hook.folder)
-            )
+            with _alone(hook) as folder:
+                line = ("push", *shape, swap, "--", name, refspec)
+                answer = _reach(hook.checkout, SEND_SECONDS, *line, hooks=str(folder))
+                refused = not (folder / "done").exists()
     except RefusedError as error:
         raise UnknownError(error.message) from None
     if answer.code == 0:
@@ -102,10 +129,25 @@ def push(
     if _RACE.search(verdict) or _LOCKED.search(answer.err):
         raise MovedError(f"`{branch}` on `{name}` moved in the same moment")
     words = _words(answer)
-    if verdict or _DENIED.search(answer.err) or "pre-push" in words or hook is not None:
+    if verdict or _DENIED.search(answer.err) or refused:
         why = said.line(verdict.rpartition("\t")[2])
         raise RefusedError(f"`{name}` did not take it into `{branch}`: {f'{why}: ' * bool(why)}{words}")
     raise UnknownError(_sentence(name, answer), hint=_hint(name, answer))
+
+
+@contextmanager
+def _alone(hook: Hook) -> Iterator[Path]:
+    """Make a folder with that hook alone: a push runs others too, once it moves what this repository tracks.
+
+    There is a file `done` in it then, unless the hook did not run or said no.
+    """
+    with scratch.folder("hook") as folder:
+        own, log, done = (
+            shlex.quote(str(path)) for path in (hook.folder / "pre-push", folder / "log", folder / "done")
+        )
+        (folder / "pre-push").write_text(_HOOK.format(hook=own, log=log, done=done), encoding="utf-8")
+        (folder / "pre-push").chmod(0o700)
+        yield folder
 
 
 def hooks(repo: Repository) -> Path | None:

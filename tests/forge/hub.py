@@ -34,6 +34,7 @@ class Pull:
     merged_as: str | None = None
     auto: str | None = None
     tip: str | None = None
+    owner: str = "acme"
 
 
 @dataclass
@@ -51,6 +52,8 @@ class Hub:
 
     def __init__(self, away: Away) -> None:
         self.away = away
+        self.forks: dict[str, Away] = {}
+        """Repositories of others, by their owners, whose branches are proposed here too."""
         self.pulls: list[Pull] = []
         self.asked: list[str] = []
         self.tokens: set[str] = set()
@@ -90,7 +93,10 @@ class Hub:
     def merge(self, number: int = 1, *, squash: bool = True) -> str:
         """Merge a pull request as somebody does on the page of it; return the commit."""
         pull = self.pulls[number - 1]
-        git, head = self.away.git, self.away.tip(pull.head)
+        git, home = self.away.git, self._home(pull)
+        head = home.tip(pull.head)
+        if home is not self.away:
+            git("fetch", "-q", str(home.folder), head)
         who = ("-c", "user.name=Hub", "-c", "user.email=hub@example.org")
         parents = ["-p", self.away.tip(pull.base), *([] if squash else ["-p", head])]
         tree = git("merge-tree", "--write-tree", self.away.tip(pull.base), head)
@@ -128,7 +134,7 @@ class Hub:
         numbered = re.fullmatch(r"/pulls/([0-9]+)", path)
         if method == "GET" and path == "/pulls":
             owner, _, branch = unquote(query["head"][0]).partition(":")
-            found = [pull for pull in self.pulls if owner == "acme" and pull.head == branch]
+            found = [pull for pull in self.pulls if (pull.owner, pull.head) == (owner, branch)]
             return 200, [self._shown(pull) for pull in reversed(found)]
         if method == "POST" and path == "/pulls":
             return self._opened(body)
@@ -148,14 +154,21 @@ class Hub:
 
     def _opened(self, body: dict[str, Any]) -> tuple[int, Any]:
         branches = self.away.branches()
-        same = [pull for pull in self.pulls if (pull.head, pull.base) == (body["head"], body["base"])]
+        owner, _, name = body["head"].rpartition(":")
+        owner = owner or "acme"
+        heads = self.forks.get(owner, self.away).branches()
+        same = [one for one in self.pulls if (one.owner, one.head, one.base) == (owner, name, body["base"])]
         if any(pull.state == "open" for pull in same):
-            return 422, _invalid(f"A pull request already exists for acme:{body['head']}.")
-        if body["head"] not in branches or body["base"] not in branches:
+            return 422, _invalid(f"A pull request already exists for {owner}:{name}.")
+        if name not in heads or owner not in {"acme", *self.forks} or body["base"] not in branches:
             return 422, _invalid("head or base is invalid")
-        pull = Pull(len(self.pulls) + 1, body["title"], body["body"], body["head"], body["base"], body["draft"])
+        pull = Pull(len(self.pulls) + 1, body["title"], body["body"], name, body["base"], body["draft"])
+        pull.owner = owner
         self.pulls.append(pull)
         return 201, self._shown(pull)
+
+    def _home(self, pull: Pull) -> Away:
+        return self.forks.get(pull.owner, self.away)
 
     def _shown(self, pull: Pull) -> dict[str, Any]:
         return {
@@ -165,7 +178,7 @@ class Hub:
             "state": pull.state,
             "merged_at": "2026-11-30T02:00:00Z" if pull.merged_as else None,
             "merge_commit_sha": pull.merged_as or "f" * 40,
-            "head": {"ref": pull.head, "sha": pull.tip or self.away.branches().get(pull.head, "0" * 40)},
+            "head": {"ref": pull.head, "sha": pull.tip or self._home(pull).branches().get(pull.head, "0" * 40)},
             "base": {"ref": pull.base},
             "auto_merge": {"merge_method": pull.auto.lower()} if pull.auto else None,
         }

@@ -14,8 +14,10 @@ import tomli_w
 from relay import notify
 from relay.host import files, repository
 from relay.record import ledger as ledgers
+from tests.forge import TOKEN
+from tests.forge.desk import Desk
 from tests.loop.faults import sober, stopped, through
-from tests.world import World
+from tests.world import FIXED, World
 
 
 class Wanted:
@@ -85,6 +87,28 @@ def test_a_question_a_breach_and_a_failure_are_events_of_their_own(tmp_path: Pat
     world.save(phases=["implement"])
     stopped(world.inside("run", world.spec()), 5)
     assert wanted.events == ["needs-human", "breach", "failed"]
+
+
+def test_a_budget_that_is_used_up_is_told_with_the_command_that_goes_on(tmp_path: Path, wanted: Wanted) -> None:
+    world = World.simple(tmp_path / "w", phases=["implement"], budget={"minutes": 0.02})
+    world.python("implementer", "import time; time.sleep(60)\n", phase="implement", vendor="north")
+    stopped(world.inside("run", world.spec()), 4)
+    world.implementer({"calc.py": FIXED})
+    [told] = [line for line in wanted.text.splitlines() if line.startswith("next: ") and "--minutes" in line]
+    through(world.inside(*told.removeprefix("next: relay ").split(), folder=tmp_path))
+
+
+def test_a_proposal_that_a_person_has_to_merge_is_told_with_the_reason(
+    tmp_path: Path, wanted: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GH_TOKEN", TOKEN)
+    monkeypatch.setenv("NO_PROXY", "*")
+    desk = Desk(tmp_path / "desk", auto_merge="squash")
+    desk.hub.auto_allowed = False
+    with desk.hub:
+        through(desk.accepted().world.inside("approve"))
+    assert wanted.events == ["approval", "proposed"]
+    assert "shop/pull/1: a person has to merge it there: Auto merge is not allowed" in wanted.text
 
 
 def test_a_login_that_expired_is_an_event_of_its_own_and_told_once(tmp_path: Path, wanted: Wanted) -> None:

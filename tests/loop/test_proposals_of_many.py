@@ -179,6 +179,33 @@ def test_the_same_approval_twice_is_no_other_wish(desk: Desk) -> None:
     refused(desk.world.inside("approve", desk.world.only_run(), "--into", "release"), 2, "is shipped already")
 
 
+@pytest.mark.parametrize("what", ["forced back", "removed"])
+def test_what_was_merged_has_shipped_whatever_became_of_the_branch_since_and_that_is_said(
+    desk: Desk, what: str
+) -> None:
+    before, made = desk.away.tip(), desk.hub.merge()
+    if what == "removed":
+        desk.away.git("update-ref", "-d", "refs/heads/main")
+    else:
+        desk.away.git("update-ref", "refs/heads/main", before)
+    ran = desk.world.inside("status")
+    through(ran)
+    assert f"it was merged as `{made[:12]}`, which `main` on `origin` does not hold any more" in ran.err
+    assert (acts(desk), desk.world.receipts()[-1]["effect"]["commit"]) == (["approve", "proposed", "shipped"], made)
+    through(desk.world.inside("approve", desk.world.only_run()))
+    assert len(desk.hub.pulls) == 1
+
+
+def test_a_merge_waits_to_be_seen_while_its_remote_cannot_be_reached(desk: Desk) -> None:
+    desk.hub.merge()
+    away = desk.away.folder.rename(desk.away.folder.with_suffix(".away"))
+    line = desk.world.inside("status", "--json").events[0]
+    assert line["outcome"] == "proposed"
+    assert str(line["needs"]).startswith("its proposal cannot be looked at now: `origin` cannot be reached")
+    away.rename(desk.away.folder)
+    assert desk.world.inside("status", "--json").events[-1]["outcome"] == "shipped"
+
+
 # --- forges that are odd ----------------------------------------------------------------------------------------------
 
 

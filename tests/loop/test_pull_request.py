@@ -163,6 +163,15 @@ def test_a_wrong_token_or_none_pushes_nothing(desk: Desk, monkeypatch: pytest.Mo
     assert desk.away.branches() == before
 
 
+def test_a_repository_that_was_renamed_is_told_with_what_mends_it(desk: Desk) -> None:
+    before = desk.away.branches()
+    desk.hub.fails("GET /pulls", 301)
+    stopped(
+        desk.world.inside("approve"), 4, "has acme/shop on hub.example.org elsewhere now (301)", "set-url origin URL"
+    )
+    assert desk.away.branches() == before
+
+
 def test_commits_of_somebody_else_on_the_branch_are_never_replaced(desk: Desk) -> None:
     through(desk.world.inside("approve"))
     theirs = desk.away.mate({"notes.txt": "mine\n"}, desk.branch)
@@ -177,9 +186,11 @@ def test_it_is_merged_by_the_forge_once_it_is_ready_where_that_is_wanted(tmp_pat
     desk = Desk(tmp_path, auto_merge="squash", draft=True)
     desk.hub.auto_allowed = allowed
     with desk.hub:
-        through(desk.accepted().world.inside("approve"))
+        ran = desk.accepted().world.inside("approve")
+    through(ran)
     effect = desk.world.receipts()[-1]["effect"]
     assert effect["outcome"] == "proposed"
+    assert ("a person has to merge it there: Auto merge is not allowed" in ran.err) is not allowed, ran
     assert (desk.hub.pulls[0].auto, desk.hub.pulls[0].draft) == ("SQUASH" if allowed else None, True)
     assert effect["auto_merge"] == ("squash" if allowed else "no: Auto merge is not allowed for this repository")
 

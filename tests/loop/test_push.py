@@ -147,6 +147,48 @@ def test_the_hook_before_a_push_runs_on_the_very_commit_and_touches_no_checkout(
     assert away.git("rev-parse", "main^") == base
 
 
+def test_a_hook_that_leaves_something_in_the_background_is_not_waited_for(tmp_path: Path) -> None:
+    world, away = accepted(tmp_path, method="push")
+    going, told = tmp_path / "going", tmp_path / "told"
+    for name, text in (
+        ("pre-push", f"echo as it does >&2\n(while test -e {going}; do sleep 0.05; done; echo over > {told}) &"),
+        ("reference-transaction", f"echo moved > {told}"),
+    ):
+        hook = world.root / ".git" / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\n{text}\n")
+        hook.chmod(0o755)
+    going.touch()
+    try:
+        through(world.inside("approve"))
+        assert not told.exists(), "it was not waited for, and no other hook ran"
+    finally:
+        going.unlink()
+    assert away.git("show", "main:calc.py") + "\n" == FIXED
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+@pytest.mark.parametrize("moved", [False, True])
+def test_an_answer_that_is_lost_is_no_refusal_and_what_went_out_is_seen(
+    tmp_path: Path, *, moved: bool, hooked: bool
+) -> None:
+    world, away = accepted(tmp_path, method="push")
+    base = away.tip()
+    if hooked:
+        hook = world.root / ".git" / "hooks" / "pre-push"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text("#!/bin/sh\nexit 0\n")
+        hook.chmod(0o755)
+    name = "post-receive" if moved else "pre-receive"
+    away.hook(name, "kill -9 $PPID")
+    ran = world.inside("approve")
+    assert "did not take it" not in ran.err, ran
+    assert (ran.code, effects(world)) == ((0, ["shipped"]) if moved else (4, ["failed"])), ran
+    (away.folder / "hooks" / name).unlink()
+    through(world.inside("approve", world.only_run()))
+    assert away.git("rev-parse", "main^") == base
+
+
 @pytest.mark.parametrize("settings", [["push.default=nothing"], ["push.gpgSign=true"], ["push.followTags=true"]])
 def test_settings_of_the_person_about_pushing_do_not_change_what_goes_out(tmp_path: Path, settings: list[str]) -> None:
     world, away = accepted(tmp_path, method="push")

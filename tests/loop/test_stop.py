@@ -141,7 +141,7 @@ def test_a_budget_that_is_used_up_asks_for_more_and_goes_on_with_it(tmp_path: Pa
     world = waiting.world
     ran = world.inside("run", world.spec())
     run = world.only_run()
-    stopped(ran, 4, "budget", f"relay resume {run} --minutes N")
+    stopped(ran, 4, "budget", f"relay resume {run} --minutes 1\n")
     assert world.receipts()[0]["ended_by"] == "budget"
     stopped(world.inside("resume"), 4, "budget")
     refused(world.inside("answer", run, "more"), 2, "--minutes")
