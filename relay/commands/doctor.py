@@ -44,7 +44,7 @@ def _here() -> Iterator[tuple[str, str, str]]:
 def _at_night() -> Iterator[tuple[str, str, str]]:
     """Look as the installed schedule will have it; where none is, as it would be if it were installed now."""
     from relay.record import catalog, config
-    from relay.schedule import due, installed, plan, rehearsal
+    from relay.schedule import due, installed, plan, rehearsal, standing
 
     here = common.ledger()
     settings, _, commit = config.load(here.repo)
@@ -55,6 +55,7 @@ def _at_night() -> Iterator[tuple[str, str, str]]:
         wanted = plan.plan(here, settings, at=line.text, zone=None, missed=settings.schedule.missed)
     else:
         rehearsal.refuse_elsewhere(found.method)
+        yield from standing.faults(found)
         wanted = found.job
     used = {phase.agent for phase in catalog.phases(here.repo, commit, settings)}
     yield from rehearsal.run(wanted, settings.agents.values(), used)

@@ -19,7 +19,7 @@ from relay.report.figures import Spent
 from relay.terms import Alert, Item, Night, Struct
 
 ENDED: dict[str, str] = {
-    "done": "nothing was left to do",
+    "done": "nothing was left that could be run",
     "until": "the hour came at which it ends",
     "hours": "its hours were used up",
     "usd": "its money was used up",

@@ -9,8 +9,10 @@ from typing import Final, Literal
 import msgspec
 
 from relay.errors import Exit, RelayError
-from relay.host import clock, files
+from relay.host import clock, files, repository
+from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
+from relay.schedule import job as jobs
 from relay.schedule.job import Job
 from relay.terms import SCHEMA, Struct
 
@@ -35,7 +37,10 @@ def _path(ledger: Ledger) -> Path:
 
 
 def read(ledger: Ledger) -> Installed | None:
-    """Return what is installed, None where nothing is; a record that cannot be read is a `RelayError`."""
+    """Return what is installed, None where nothing is; a record that cannot be read is a `RelayError`.
+
+    A copied repository has none: what came along with the ledger starts the nights of the other one.
+    """
     path = _path(ledger)
     try:
         data = files.read(path)
@@ -50,7 +55,18 @@ def read(ledger: Ledger) -> Installed | None:
     if found.schema != SCHEMA:
         text = f"`{path}` has schema `{found.schema}`, and this version reads {SCHEMA}"
         raise RelayError(text, hint="use the version of Relay that wrote it", exit_code=Exit.GATE)
-    return found
+    return None if _of_another(ledger, found.job) else found
+
+
+def _of_another(ledger: Ledger, job: Job) -> bool:
+    """Tell whether the repository that a job is for stands elsewhere, with a schedule of its own: it was no move."""
+    if jobs.key(ledger.repo.common) == job.key:
+        return False
+    try:
+        there = repository.discover(Path(job.folder))
+    except RelayError:
+        return False
+    return there.common != ledger.repo.common and _path(ledgers.at(there)).exists()
 
 
 def write(ledger: Ledger, found: Installed) -> None:
@@ -96,9 +112,15 @@ def missed(ledger: Ledger, now: datetime) -> str | None:
     what is installed cannot be read, that is said.
     """
     try:
-        found = read(ledger)
+        return _missed(ledger, now)
     except RelayError as error:
         return error.message
+    except ValueError as error:
+        return f"`{_path(ledger)}` cannot be read: {error}"
+
+
+def _missed(ledger: Ledger, now: datetime) -> str | None:
+    found = read(ledger)
     if found is None or found.method == "actions":
         return None
     from relay import nights

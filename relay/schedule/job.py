@@ -1,8 +1,11 @@
 """What is started every night: one command line in one environment, whichever scheduler starts it."""
 
+import os
 import shutil
+from pathlib import Path
 from typing import Final, Literal
 
+from relay.host import files
 from relay.terms import Struct
 
 MARK: Final = "Written by `relay schedule install`"
@@ -32,6 +35,11 @@ class Job(Struct, frozen=True, kw_only=True):
     missed: Missed
     hours: float
     packages: tuple[str, ...] = ()
+
+
+def key(common: Path) -> str:
+    """Return what tells the repository with that git folder from every other one of this machine."""
+    return files.sha256(os.fsencode(common))[:8]
 
 
 def program(name: str, job: Job) -> str | None:

@@ -11,6 +11,7 @@ from relay.errors import RelayError
 from relay.host import files
 from relay.record.config import Config
 from relay.record.ledger import Ledger
+from relay.schedule import job as jobs
 from relay.schedule.job import Job, Missed
 
 HOURS: Final = 12.0
@@ -29,7 +30,7 @@ def plan(ledger: Ledger, settings: Config, *, at: str, zone: str | None, missed:
     repo = ledger.repo
     folder = repo.main_top or repo.top or repo.common
     project = re.sub(r"[^A-Za-z0-9.-]+", "-", folder.name)[:32].strip("-.") or "repo"
-    key = files.sha256(os.fsencode(repo.common))[:8]
+    key = jobs.key(repo.common)
     name = f"relay-nightly-{project}-{key}"
     base, more = _relay()
     job = Job(

@@ -141,7 +141,7 @@ def test_a_night_that_goes_on_is_not_said_to_have_ended(five: tuple[World, dict[
     ledger = breakfast.repo(five[0])
     over = nights.newest(ledger)
     assert over is not None
-    assert "The night ended since nothing was left to do." in page.night(ledger, over)
+    assert "The night ended since nothing was left that could be run." in page.night(ledger, over)
     going = page.night(ledger, msgspec.structs.replace(over, ended=None, ended_by=None, relay=pids.this()))
     assert ". The night goes on." in going
     assert "The night ended" not in going

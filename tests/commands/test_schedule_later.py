@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -90,3 +91,64 @@ def test_removing_says_what_no_longer_happens(world: World, bin_: Path) -> None:
     [script] = _schedule()
     script.unlink()
     assert "cron starts no more nights here" in world.inside("schedule", "remove").err
+
+
+def test_a_copied_repository_has_no_schedule_and_takes_none_away(world: World, bin_: Path) -> None:
+    table = machines.crontab(bin_)
+    assert world.inside("schedule", "install", "--with", "cron").code == 0
+    before, files = table.read_text(), _schedule()
+    copy = world.folder / "copy"
+    shutil.copytree(world.root, copy, symlinks=True)
+    ran = world.relay("-C", str(copy), "schedule", "remove")
+    assert "no schedule is installed here" in ran.err, ran
+    assert (table.read_text(), _schedule()) == (before, files)
+    assert world.relay("-C", str(copy), "schedule", "install", "--with", "cron").code == 0
+    assert before.strip() in table.read_text()
+    assert world.inside("schedule", "remove").code == 0
+    assert table.read_text().count(" /bin/sh ") == 1, "that of the copy stays"
+
+
+def test_a_moved_repository_still_takes_its_own_schedule_away(world: World, bin_: Path) -> None:
+    table = machines.crontab(bin_)
+    assert world.inside("schedule", "install", "--with", "cron").code == 0
+    world.root = world.root.rename(world.folder / "moved")
+    ran = world.inside("schedule", "remove")
+    assert (ran.code, table.exists(), _schedule()) == (0, False, []), ran
+
+
+def _faults(world: World) -> list[tuple[str, str]]:
+    events = world.inside("--json", "doctor", "--as-scheduled").events
+    return [(event["level"], event["text"]) for event in events if "night" in event["text"] and event["level"] != "ok"]
+
+
+def test_what_keeps_an_installed_schedule_from_starting_is_said_by_the_doctor(world: World, bin_: Path) -> None:
+    table = machines.crontab(bin_)
+    assert world.inside("schedule", "install", "--with", "cron").code == 0
+    assert _faults(world) == []
+    whole = table.read_text()
+    table.write_text(whole.replace("17 4", "5 5"))
+    assert _faults(world) == [("warn", "the line that starts the nights by cron was edited by hand")]
+    table.write_text("0 5 * * * mine\n")
+    [(level, text)] = _faults(world)
+    assert (level, text.startswith("no night will start: cron says")) == ("FAIL", True)
+    table.write_text(whole)
+    [script] = _schedule()
+    script.write_text(script.read_text() + "exit 1\n")
+    assert _faults(world) == [("warn", f"`{script.name}`, which starts the nights, was edited by hand")]
+    script.unlink()
+    assert _faults(world) == [("FAIL", f"`{script}`, which starts the nights, is gone")]
+    assert world.inside("doctor", "--as-scheduled").code == 2
+
+
+@pytest.mark.parametrize(("field", "value"), [("zone", "Nowhere/Atlantis"), ("at", "whenever")])
+def test_what_cannot_be_read_of_a_schedule_ends_no_status(world: World, bin_: Path, field: str, value: str) -> None:
+    machines.crontab(bin_)
+    assert world.inside("schedule", "install", "--with", "cron").code == 0
+    record = records.schedule(world)
+    record["job"][field] = value
+    path = world.root / ".git" / "relay" / "schedule.json"
+    path.write_text(json.dumps(record))
+    ran = world.inside("status")
+    assert (ran.code, value in ran.err) == (0, True), ran
+    path.write_text(json.dumps(records.schedule(world) | {"installed": "yesterday"}))
+    assert world.inside("status").code == 0

@@ -46,7 +46,10 @@ def test_a_night_is_told_in_one_page_first_what_needs_a_person(five: tuple[World
     text = page.night(breakfast.repo(world), breakfast.night(world, runs))
     seen = words(text)
     assert "3 need you, 1 accepted, 1 waits for its quota" in seen
-    assert "5 runs, $6.25, 1 h 02 min of agents, 1.6M tokens. The night ended since nothing was left to do." in seen
+    assert (
+        "5 runs, $6.25, 1 h 02 min of agents, 1.6M tokens. The night ended since nothing was left that could be run."
+        in seen
+    )
     needs, rest = seen.split("The purse")
     at = f"relay -C {world.root}"
     for command in (
