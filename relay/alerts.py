@@ -26,15 +26,22 @@ def all(ledger: Ledger) -> tuple[Alert, ...]:  # noqa: A001 - always called as `
     """Return what was raised and is not settled, oldest first; a file that cannot be read says nothing."""
     found = []
     for path in ledger.alerts.glob("*.json"):
-        with suppress(OSError, RelayError, msgspec.MsgspecError, UnicodeDecodeError):
-            found.append(msgspec.json.decode(files.read(path), type=Alert))
+        alert = _read(path)
+        if alert is not None and path == _path(ledger, alert.key):
+            found.append(alert)
     return tuple(sorted(found, key=lambda alert: (alert.since, alert.kind, alert.key)))
+
+
+def _read(path: Path) -> Alert | None:
+    with suppress(OSError, RelayError, msgspec.MsgspecError, UnicodeDecodeError):
+        return msgspec.json.decode(files.read(path), type=Alert)
+    return None
 
 
 def tell(ledger: Ledger, alert: Alert) -> bool:
     """Write an alert down, unless one with its key stands already; tell whether it is new."""
     path = _path(ledger, alert.key)
-    if path.exists():
+    if _read(path) is not None:  # one that is torn told nobody
         return False
     ledgers.prepare(ledger)
     ledger.alerts.mkdir(0o700, exist_ok=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -38,6 +38,15 @@ def newest(ledger: Ledger) -> Night | None:
     """Return the night that began last and really was one: not one that was only held off, or came too late."""
     real = [night for night in every(ledger) if night.ended_by not in {"held", "missed"}]
     return real[-1] if real else None
+
+
+def before(ledger: Ledger, night: Night) -> Night | None:
+    """Return the night before one, which came to its end, so that a person was told of it."""
+    found = [one for one in every(ledger) if one.id != night.id and one.started <= night.started]
+    told = [
+        one for one in found if one.ended_by not in {"held", "missed", None} and KILLED not in one.reason.split("; ")
+    ]
+    return told[-1] if told else None
 
 
 def named(ledger: Ledger, wanted: str) -> Night:
@@ -127,7 +136,11 @@ def _joined(*reasons: str) -> str:
 
 def _folder(ledger: Ledger) -> None:
     ledgers.prepare(ledger)
-    ledger.nights.mkdir(0o700, exist_ok=True)
+    try:
+        ledger.nights.mkdir(0o700, exist_ok=True)
+    except OSError as error:
+        hint = f"see what stands there: ls -ld {ledger.nights}"
+        raise RelayError(f"`{ledger.nights}` cannot be made: {error.strerror}", hint=hint) from None
 
 
 def _first(ledger: Ledger, night: Night) -> Night:
@@ -150,7 +163,18 @@ def _first(ledger: Ledger, night: Night) -> Night:
 
 
 def _bytes(night: Night) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(night, order="sorted"), indent=1) + b"\n"
+    return (
+        msgspec.json.format(msgspec.json.encode(_plain(msgspec.to_builtins(night)), order="sorted"), indent=1) + b"\n"
+    )
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Write names of any bytes, which reasons and specs may hold, so that they can stand in JSON."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _read(path: Path) -> Night | None:
@@ -158,4 +182,8 @@ def _read(path: Path) -> Night | None:
         night = strict.convert(strict.load_json(files.read(path)), Night)
     except (OSError, RelayError, strict.Wrong):
         return None
-    return night if night.schema == SCHEMA else None
+    try:
+        clock.parse(night.started)
+    except ValueError:
+        return None
+    return night if night.schema == SCHEMA and night.id == path.stem else None

@@ -32,11 +32,14 @@ def command(
     """
     here = common.ledger()
     asked = Nightly(usd=usd, tokens=tokens, hours=hours, until=until)
+    from relay.nightly import purse
+
+    purse.of(Nightly(), asked)  # what nobody can read, or reckon with, is refused before there is a record
     if until is not None:
         from relay.host import clock
         from relay.rules import night as rules
 
-        rules.moment(until, clock.now())  # what nobody can read is refused before there is a record
+        rules.moment(until, clock.now())
     if dry_run:
         return _rehearsed(here, asked)
     from relay.nightly import night

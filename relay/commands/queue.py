@@ -68,7 +68,7 @@ def listed() -> int:
         rows.append([name or "-", one.spec, str(entry.priority) if entry is not None else "-", why])
     if not common.as_json():
         term.table(rows, ("entry", "spec", "priority", "why not now") if rows else ())
-    for problem in queue.unreadable(here):
+    for problem in queue.unreadable(here).values():
         term.say(f"{term.style('warning:', 'yellow')} not an entry: {problem}")
     if not rows:
         term.say("the queue is empty")

@@ -16,12 +16,15 @@ PATIENCE = 60.0
 @common.everywhere
 def command(run: str | None) -> int:
     """Stop a run: its agent ends, the leg is sealed as interrupted, and `relay resume` goes on from there."""
-    from relay import acts, runner
+    from relay import acts, nights, runner
 
     here = common.ledger()
     wanted = common.run_or_only(here, run, "stop")
+    night = nights.going(here)
     if runner.stop(here, wanted):
         term.say(f"{wanted}: asked its loop to end")
+        if night is not None:
+            term.say("it was part of a night, which ends with it; the queue stays for the next: relay nightly")
         deadline = clock.monotonic() + PATIENCE
         while (holder := lock.holder(here.lock)) is not None and holder.run == wanted:
             if clock.monotonic() > deadline:

@@ -1,12 +1,13 @@
 """The book of a night: its record, rewritten whenever something happened, and what its legs have used so far."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import msgspec
 
 from relay import nights, runner
-from relay.host import clock
+from relay.errors import RelayError
+from relay.host import clock, term
 from relay.nightly import purse as purses
 from relay.record.ledger import Ledger
 from relay.rules import night as rules
@@ -31,9 +32,9 @@ class Book:
         self._items: dict[str, Item] = {}
         self._allowance: Allowance = UNBOUND
 
-    def give(self, purse: Nightly) -> None:
-        """Let the night have this purse."""
-        self._allowance = purses.allowance(purse, self._began)
+    def give(self, purse: Nightly, due: datetime | None) -> None:
+        """Let the night have this purse; `due` is when a schedule had it begin."""
+        self._allowance = purses.allowance(purse, self._began, due)
         self._write(purse=purse)
 
     @property
@@ -90,9 +91,22 @@ class Book:
 
     def skip(self, key: str, reason: str, *, run: str | None = None, spec: str | None = None, waits: bool) -> None:
         """Write down why something was not taken; `waits` says that time will settle it, and nobody need look."""
-        if key not in self._taken:
-            outcome = "waiting" if waits else ""
-            self.put(key, Item(did="skipped", run=run, spec=spec, outcome=outcome, reason=reason))
+        if key not in self._taken and self._noted(key, reason, run=run, spec=spec, waits=waits):
+            self._write(items=tuple(self._items.values()))
+
+    def _noted(self, key: str, reason: str, *, run: str | None, spec: str | None, waits: bool) -> bool:
+        """Enter a line; tell whether anything changed."""
+        item = Item(did="skipped", run=run, spec=spec, outcome="waiting" if waits else "", reason=reason)
+        known = self._items.get(key) == item
+        self._items[key] = item
+        return not known
+
+    def skip_all(self, skipped: Iterable[tuple[str, str, str, bool]]) -> None:
+        """Write down specs that were not taken, by their keys, with reason and whether time will settle it, at once."""
+        new = [(key, spec, reason, waits) for key, spec, reason, waits in skipped if key not in self._taken]
+        changed = [self._noted(key, reason, run=None, spec=spec, waits=waits) for key, spec, reason, waits in new]
+        if any(changed):
+            self._write(items=tuple(self._items.values()))
 
     def raised(self, alerts: Sequence[Alert]) -> None:
         """Write down what was raised to a person just now."""
@@ -106,4 +120,7 @@ class Book:
 
     def _write(self, **fields: object) -> None:
         self.night = msgspec.structs.replace(self.night, **fields)
-        nights.write(self._ledger, self.night)
+        try:
+            nights.write(self._ledger, self.night)
+        except RelayError as error:  # a full disk ends a night by its own rule; the next write has all of it
+            term.error(error)

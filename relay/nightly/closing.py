@@ -85,17 +85,22 @@ def tell(ledger: Ledger, night: Night) -> None:
         term.say(f"the page of the night is `{path}`")
     except Exception as error:  # noqa: BLE001 - as above
         watch.said(error)
-    if not quiet(night):
+    if not quiet(night, nights.before(ledger, night)):
         _notice(ledger, night)
 
 
-def quiet(night: Night) -> bool:
-    """Tell whether nobody need hear of a night: a scheduled one that found nothing to do, nor anything to raise.
+def quiet(night: Night, before: Night | None) -> bool:
+    """Tell whether nobody need hear of a night: a scheduled one that found nothing to do, nor anything new to raise.
 
-    What time alone will settle, an entry whose hour has not come or a quota, is nothing to hear of either.
+    What time alone will settle, an entry whose hour has not come or a quota, is nothing to hear of either, nor is what
+    was passed over the night before for the same reason.
     """
-    waits = all(item.did == "skipped" and item.outcome == "waiting" for item in night.items)
-    return night.scheduled and night.ended_by == "done" and waits and not night.alerts and not night.reason
+    known = {(item.run, item.spec, item.reason) for item in before.items} if before is not None else set()
+    nothing = all(
+        item.did == "skipped" and (item.outcome == "waiting" or (item.run, item.spec, item.reason) in known)
+        for item in night.items
+    )
+    return night.scheduled and night.ended_by == "done" and nothing and not night.alerts and not night.reason
 
 
 def _notice(ledger: Ledger, night: Night) -> None:

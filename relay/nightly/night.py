@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import PurePath
 
@@ -17,7 +17,9 @@ from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import night as rules
 from relay.rules.night import Candidate
-from relay.schedule import due, installed, zones
+from relay.schedule import due as due_at
+from relay.schedule import installed, zones
+from relay.schedule.job import Missed
 from relay.telling import Teller
 from relay.terms import Item, Night, Nightly
 from relay.terms.nights import Did, NightEnd
@@ -32,12 +34,14 @@ def run(ledger: Ledger, asked: Nightly, *, scheduled: bool = False) -> Night:
     `RelayError` (exit 75) where another night, or a run of a person, holds the repository: that is recorded, too. A
     signal seals the leg and the record, and passes through as `Interrupted`.
     """
-    if scheduled and (late := _late(ledger)):
+    due, missed = _schedule(ledger) if scheduled else (None, "once")
+    if due is not None and missed == "skip" and rules.missed(due, clock.now()):
+        late = f"it was due at {clock.stamp(due)}, more than {rules.LATE.seconds // 60} minutes ago"
         return nights.none(ledger, asked, scheduled=True, ended_by="missed", reason=late)
     with _alone(ledger, asked, scheduled=scheduled), runner.signals():
         book = Book(ledger, asked, scheduled=scheduled)
         try:
-            book.close(*_night(ledger, book, asked))
+            book.close(*_night(ledger, book, asked, due))
         except Interrupted as interrupted:
             book.close("signal", f"ended by {signal.Signals(interrupted.signum).name}")
             closing.tell(ledger, book.night)
@@ -50,11 +54,11 @@ def run(ledger: Ledger, asked: Nightly, *, scheduled: bool = False) -> Night:
         return book.night
 
 
-def _night(ledger: Ledger, book: Book, asked: Nightly) -> tuple[NightEnd, str]:
+def _night(ledger: Ledger, book: Book, asked: Nightly, due: datetime | None) -> tuple[NightEnd, str]:
     """Look whether all is there, reap, look after proposals, work, and reap; say why the night ended."""
     try:
         settings, commit = preflight.settings(ledger)
-        book.give(purse.of(settings.nightly, asked))
+        book.give(purse.of(settings.nightly, asked), due)
     except RelayError as error:
         return "preflight", watch.said(error)
     if full := preflight.disk(ledger):
@@ -63,7 +67,10 @@ def _night(ledger: Ledger, book: Book, asked: Nightly) -> tuple[NightEnd, str]:
     agents.missing(preflight.used(ledger, settings, commit))
     _reap(ledger, book)
     _follow(ledger, book)
-    ended = _work(ledger, book, agents)
+    try:
+        ended = _work(ledger, book, agents)
+    except RelayError as error:
+        ended = ("preflight", watch.said(error))
     _reap(ledger, book)
     return ended
 
@@ -71,7 +78,8 @@ def _night(ledger: Ledger, book: Book, asked: Nightly) -> tuple[NightEnd, str]:
 def _work(ledger: Ledger, book: Book, agents: Agents) -> tuple[NightEnd, str]:
     """Take what comes next, one at a time, until nothing is left or a limit is reached."""
     while True:
-        queue.settle(ledger)
+        with suppress(RelayError):  # what was taken is passed over anyway, as long as its file stands
+            queue.settle(ledger)
         limit, full = book.over(), preflight.disk(ledger)
         if limit or full:
             _left(ledger, book, full or f"the night came to its limit first: {limit}")
@@ -111,18 +119,21 @@ def _resume(ledger: Ledger, book: Book, one: agenda.Open) -> None:
 
 def _next(ledger: Ledger, book: Book) -> tuple[Candidate, str] | None:
     """Return the first spec whose turn it is, and the base commit; of those before it that stay it is written why."""
+    line, commit = _line(ledger, book)
+    turns = (at for at, one in enumerate(line) if not one.blocked and book.may(_key(one)))
+    at = next(turns, len(line))
+    book.skip_all((_key(one), one.spec, one.blocked, one.waits) for one in line[:at] if one.blocked)
+    return (line[at], commit) if at < len(line) else None
+
+
+def _line(ledger: Ledger, book: Book) -> tuple[tuple[Candidate, ...], str]:
+    """Return what is queued, and the base commit; where that cannot be told it is written down why."""
     try:
         settings, commit = preflight.settings(ledger)
+        return queue.line(ledger, settings, commit), commit
     except RelayError as error:
-        for entry in queue.entries(ledger):
-            book.skip(entry.id, error.message, spec=entry.spec, waits=False)
-        return None
-    for one in queue.line(ledger, settings, commit):
-        if one.blocked:
-            book.skip(_key(one), one.blocked, spec=one.spec, waits=one.waits)
-        elif book.may(_key(one)):
-            return one, commit
-    return None
+        book.skip_all((entry.id, entry.spec, error.message, False) for entry in queue.entries(ledger))
+        return (), ""
 
 
 def _key(one: Candidate) -> str:
@@ -158,10 +169,8 @@ def _left(ledger: Ledger, book: Book, why: str) -> None:
     for one in agenda.runs(ledger):
         if one.goes_on and book.may(one.plan.run):
             book.skip(one.plan.run, why, run=one.plan.run, spec=one.plan.source, waits=True)
-    while (due := _next(ledger, book)) is not None:
-        key = _key(due[0])
-        book.skip(key, why, spec=due[0].spec, waits=True)
-        book.take(key)
+    line, _ = _line(ledger, book)
+    book.skip_all((_key(one), one.spec, one.blocked or why, one.waits or not one.blocked) for one in line)
 
 
 def _follow(ledger: Ledger, book: Book) -> None:
@@ -191,22 +200,19 @@ def _reap(ledger: Ledger, book: Book) -> None:
         watch.said(error)
 
 
-def _late(ledger: Ledger) -> str:
-    """Say that a scheduled night begins too late to count, where such nights are to be skipped.
+def _schedule(ledger: Ledger) -> tuple[datetime | None, Missed]:
+    """Return when a night was due last, and what becomes of one that begins too late.
 
-    What was installed says when it was due, and relay.toml where nothing was.
+    What was installed says it, and relay.toml where nothing was.
     """
     try:
         found = installed.read(ledger)
         wanted = preflight.settings(ledger)[0].schedule if found is None else found.job
-        if wanted.missed != "skip":
-            return ""
         here = clock.now().astimezone(zones.of(found.job.zone if found else None))
-        at = due.last(due.read(wanted.at), here, skips=found is not None and found.method == "systemd")
+        skips = found is not None and found.method == "systemd"
+        return due_at.last(due_at.read(wanted.at), here, skips=skips), wanted.missed
     except RelayError:
-        return ""  # the night itself says so, with a record
-    late = at is not None and rules.missed(at, clock.now())
-    return f"it was due at {clock.stamp(at)}, more than {rules.LATE.seconds // 60} minutes ago" if late else ""
+        return None, "once"  # the night itself says so, with a record
 
 
 @contextmanager

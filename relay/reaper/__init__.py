@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import ParamSpec
 
-from relay import queue
 from relay.errors import Exit, RelayError
 from relay.host import lock
+from relay.queue import listed
 from relay.reaper import disk, leftovers, legs, look, processes, queued, raised
 from relay.reaper.tally import KINDS, Repair, Tally
 from relay.record import config
@@ -47,7 +47,7 @@ def settings(ledger: Ledger) -> tuple[Reap, tuple[str, ...]]:
     """
     try:
         found, _, commit = config.load(ledger.repo)
-        return found.reap, tuple(queue.matching(ledger.repo, commit, found.queue))
+        return found.reap, tuple(listed.matching(ledger.repo, commit, found.queue))
     except RelayError:
         return Reap(), ()
 
@@ -73,17 +73,18 @@ def _step(tally: Tally, step: Callable[P, None], *args: P.args, **kwargs: P.kwar
     """Take one step; that it fails is raised, hides none of the others, and clears nothing that was raised before."""
     try:
         step(*args, **kwargs)
-    except RelayError as error:
+    except (RelayError, OSError) as error:
         tally.unsure("")
         name = step.__module__.rpartition(".")[2]
-        tally.alert("reaper", name, f"the reaper could not look at everything: {error.message}", "relay doctor")
+        why = error.message if isinstance(error, RelayError) else f"`{error.filename}`: {error.strerror}"
+        tally.alert("reaper", name, f"the reaper could not look at everything: {why}", "relay doctor")
 
 
 @contextmanager
 def _alone(ledger: Ledger, *, dry: bool) -> Iterator[bool]:
     """Keep loops from starting meanwhile; say whether that was possible. A dry run takes no lock, for that writes."""
     if dry or not ledger.root.is_dir():
-        yield lock.holder(ledger.lock) is None
+        yield not look.locked(ledger.lock)
         return
     with ExitStack() as held:
         try:

@@ -95,8 +95,8 @@ def _evicted(tally: Tally, run: Run, home: look.Home) -> bool:
         return False
     ledger = tally.ledger
     if tally.dry:
-        holders = (lock.holder(ledger.run_lock(run.id)), lock.holder(ledger.leg_lock(run.id, home.leg)))
-        return holders == (None, None) and homes.evict(tally, run, home)
+        held = look.locked(ledger.run_lock(run.id)) or look.locked(ledger.leg_lock(run.id, home.leg))
+        return not held and homes.evict(tally, run, home)
     try:
         with (
             lock.hold(ledger.run_lock(run.id), "reaping", run.id),

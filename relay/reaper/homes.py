@@ -4,6 +4,7 @@ Each is looked at under the locks of its run and its leg. What is not kept is ra
 """
 
 import shlex
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,9 @@ from relay.terms import Start
 
 OVER: Final = frozenset({"shipped", "not-accepted"})
 """Outcomes after which nobody goes back to what stands in the worktree of a leg."""
+
+
+DAY: Final = 86_400.0
 
 
 def spared(run: Run, home: Home) -> bool:
@@ -45,7 +49,7 @@ def settle(tally: Tally, run: Run, found: Iterable[Home]) -> None:
             continue
         path = tally.ledger.leg_lock(run.id, home.leg)
         gone = False
-        if lock.holder(path) is not None:
+        if look.locked(path):
             tally.unsure("worktree", str(home.path))
         elif tally.dry or not tally.ledger.leg(run.id, home.leg).is_dir():
             gone = _settle(tally, home, run)
@@ -62,9 +66,24 @@ def settle(tally: Tally, run: Run, found: Iterable[Home]) -> None:
 
 
 def strays(tally: Tally, found: Iterable[Home]) -> None:
-    """Look at the places of a run that the ledger does not know."""
+    """Look at the places of a run that the ledger does not know.
+
+    One that is empty may be that of a repository which stood here, or stands here in another container: its leg awaits
+    its reply there. No leg lives for a day.
+    """
     for home in found:
-        _settle(tally, home, None)
+        if home.entry is None and _fresh(home.path):
+            tally.unsure("worktree", str(home.path))
+        else:
+            _settle(tally, home, None)
+
+
+def _fresh(path: Path) -> bool:
+    """Tell whether it is an empty folder that was made, or emptied, within a day."""
+    try:
+        return path.lstat().st_mtime > time.time() - DAY and not any(path.iterdir())
+    except OSError:
+        return False
 
 
 def _settle(tally: Tally, home: Home, run: Run | None) -> bool:
@@ -101,16 +120,28 @@ def fate(ledger: Ledger, home: Home, run: Run | None) -> tuple[str, str]:
     if home.entry is None:
         if there != "a folder":
             return f"it is {there}", f"rm {name}"
-        lease = Lease(path=home.path, git_dir=home.path / ".git", pointer_sha256="")
+        git_dir = kept.git_dir(ledger.repo, home.path)
+        if reason := kept.locked(git_dir):
+            return reason, f"git worktree unlock {name}"
+        lease = Lease(path=home.path, git_dir=git_dir, pointer_sha256="")
         return _missing(ledger, home, run, lease) if any(home.path.iterdir()) else "", f"rm -r {name}"
     if there == "nothing":
         held = kept.entry_holds(ledger.repo, home.entry.git_dir)
         return f"it is gone, but {held}" if held else "", force
     found = kept.lease(home.path, home.entry.git_dir)
     if found is None:
-        return "its `.git` does not lead back here: the repository was moved or copied", f"git worktree repair {name}"
+        return _elsewhere(home.path, home.entry.git_dir)
     clean = run is not None and "for=" in home.entry.reason  # where Relay ran commands on an exact commit
     return "" if clean else _missing(ledger, home, run, found), force
+
+
+def _elsewhere(path: Path, git_dir: Path) -> tuple[str, str]:
+    """Say whose a worktree is that does not lead back here; to repair what is another repository's would take it."""
+    if other := kept.owner(path):
+        what = f"it is a worktree of `{other}`, of which this repository is a copy"
+        return what, f"rm -r {shlex.quote(str(git_dir))}"
+    command = f"git worktree repair {shlex.quote(str(path))}"
+    return "its `.git` does not lead back here: the repository was moved", command
 
 
 def _missing(ledger: Ledger, home: Home, run: Run | None, lease: Lease) -> str:

@@ -15,7 +15,7 @@ from relay.errors import RelayError
 from relay.host import files, lock, pids, worktree
 from relay.host.scratch import HOUR
 from relay.host.tripwire import steering
-from relay.reaper import kept
+from relay.reaper import kept, look
 from relay.reaper.look import Run
 from relay.reaper.tally import Tally
 from relay.record.ledger import Ledger
@@ -23,11 +23,14 @@ from relay.terms import Process
 
 DAY: Final = 24 * HOUR
 """Seconds after which a temporary folder without an owner's number is nobody's: no leg's program lives so long."""
+MINUTE: Final = 60.0
+"""Seconds that a file may be half-written by a process whose number means nobody here: one in a container."""
 OWN_REFS: Final = ("refs/relay/", "refs/relay-ledger/", "refs/heads/relay/")
 _HALF: Final = re.compile(r"\..+\.(\d+)\.(?:[0-9a-f]{8}|new)\.tmp")
 """A file that `files.write` had not yet renamed, with the number of its process."""
 _SIGNED: Final = re.compile(r"relay-[a-z]+-(\d+)\.(\d+)-\w+")
-_UNSIGNED: Final = re.compile(r"relay-(?:rehearsal|index|ledger|sign|probe|codex)-\w{8}")
+_UNSIGNED: Final = re.compile(r"relay-(?:rehearsal|index|ledger|sign|probe|codex)-(?!\d{8})[a-z0-9_]{8}")
+"""Folders of `tempfile`; eight digits are a date, which a person wrote."""
 
 
 def settle(tally: Tally, _runs: list[Run]) -> None:
@@ -41,7 +44,7 @@ def settle(tally: Tally, _runs: list[Run]) -> None:
     for folder in _written(tally.ledger):
         for path in folder.glob(".*.tmp"):
             found = _HALF.fullmatch(path.name)
-            if found and _old(path, DAY if pids.stat(int(found[1])) else 0):
+            if found and _old(path, DAY if pids.stat(int(found[1])) else MINUTE):
                 _remove(tally, path, "a file that was never written to its end")
     _folders(tally)
 
@@ -50,7 +53,7 @@ def records(ledger: Ledger) -> list[Path]:
     """Return the records beside locks whose holder is dead; whoever takes such a lock removes it."""
     patterns = ("lock.json", "*/*lock.json", "runs/*/lock.json", "runs/*/legs/*.lock.json")
     found = (record for pattern in patterns for record in sorted(ledger.root.glob(pattern)))
-    return [record for record in found if lock.holder(_lock(record)) is None and _lock(record).exists()]
+    return [record for record in found if _lock(record).exists() and not look.locked(_lock(record))]
 
 
 def _lock(record: Path) -> Path:
@@ -120,8 +123,13 @@ def _folders(tally: Tally) -> None:
             signed = _SIGNED.fullmatch(path.name)
             if signed and _old(path, HOUR) and not _going(int(signed[1]), int(signed[2])):
                 _remove(tally, path, "a temporary folder whose process is gone")
-            elif _UNSIGNED.fullmatch(path.name) and _old(path, DAY):
+            elif _UNSIGNED.fullmatch(path.name) and _old(path, DAY) and _made(path, seen.st_mode):
                 _remove(tally, path, "a temporary folder that nobody used for a day")
+
+
+def _made(path: Path, mode: int) -> bool:
+    """Tell whether it is as `tempfile` makes folders, no copy of a ledger, and nobody stands in it."""
+    return stat.S_IMODE(mode) == stat.S_IRWXU and not (path / "format").exists() and kept.used_by(path) is None
 
 
 def _going(pid: int, started: int) -> bool:
@@ -137,9 +145,10 @@ def _old(path: Path, seconds: float) -> bool:
 
 
 def _remove(tally: Tally, path: Path, what: str) -> None:
+    kind = "temp" if path.is_dir() or path.name.startswith(".") else "lock"
     try:
         if not tally.dry:
             files.remove_tree(path)
     except RelayError:  # another's, or a mount: it harms nobody
         return
-    tally.repair("temp" if path.is_dir() or path.name.startswith(".") else "lock", f"removed `{path}`: {what}")
+    tally.repair(kind, f"removed `{path}`: {what}")

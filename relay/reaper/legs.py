@@ -60,11 +60,11 @@ def _run(tally: Tally, run: Run, found: list[Home]) -> None:
 
 def _told(tally: Tally, run: Run, found: list[Home]) -> None:
     """Say what would be done, and change nothing."""
-    if lock.holder(tally.ledger.run_lock(run.id)) is not None:
+    if look.locked(tally.ledger.run_lock(run.id)):
         tally.unsure("worktree", str(look.place(tally.ledger) / run.id))
         return
     for start in () if run.moved else run.open:
-        if lock.holder(tally.ledger.leg_lock(run.id, start.leg)) is None:
+        if not look.locked(tally.ledger.leg_lock(run.id, start.leg)):
             tally.repair("leg", f"{run.id}/{start.leg} was begun and is nobody's: it is sealed as it stands", run.id)
     homes.settle(tally, run, found)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from relay.host import lock, pids, proc
+from relay.reaper import look
 from relay.reaper.look import Run
 from relay.reaper.tally import Tally
 from relay.record.ledger import Ledger
@@ -43,6 +44,7 @@ def settle(tally: Tally, runs: list[Run]) -> None:
 
 def _marks(ledger: Ledger, runs: list[Run]) -> dict[str, tuple[str, str]]:
     """Return what strays carry, each with its run and leg; what a live leg's programs carry as well is left out."""
+    apart = look.locked(ledger.lock) and lock.holder(ledger.lock) is None  # a loop whose number means nobody here
     wanted: dict[str, tuple[str, str]] = {}
     live: set[str] = set()
     boot = pids.this().boot
@@ -52,13 +54,14 @@ def _marks(ledger: Ledger, runs: list[Run]) -> dict[str, tuple[str, str]]:
             if start.common_dir != str(ledger.repo.common):
                 continue  # a copied ledger: those programs are the other one's
             dead = not pids.alive(start.relay)
-            held = lock.holder(ledger.leg_lock(run.id, start.leg)) is not None
+            held = look.locked(ledger.leg_lock(run.id, start.leg))
+            runner = f"RELAY_RUNNER={pids.signature(start.relay)}"
             mine = [] if start.act == "ship" or not start.nonce else [f"RELAY_NONCE={start.nonce}"]
             if held or not (dead or start.leg in sealed):
-                live.update(mine)
+                live.update(mine, [runner])
                 continue
-            if dead and start.relay.boot == boot:
-                mine.append(f"RELAY_RUNNER={pids.signature(start.relay)}")
+            if dead and start.relay.boot == boot and not apart:
+                mine.append(runner)
             wanted |= dict.fromkeys(mine, (run.id, start.leg))
     return {mark: about for mark, about in wanted.items() if mark not in live}
 

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Collection
+from pathlib import Path
 
 from relay import nights, queue
 from relay.errors import Exit, RelayError
@@ -43,14 +44,22 @@ def _entries(tally: Tally, runs: list[Run], listed: Collection[str]) -> None:
     known |= {run.plan.source for run in runs if run.plan is not None and run.plan.source}
     for entry in waiting:
         command = f"relay queue remove {shlex.quote(entry.id)}"
-        if not queue.where(tally.ledger, entry.spec).is_file():
-            tally.alert("queue", entry.id, f"`{entry.spec}` is queued and is not there", command)
+        if problem := _gone(queue.where(tally.ledger, entry.spec)):
+            tally.alert("queue", entry.id, f"`{entry.spec}` is queued and {problem}", command)
         elif entry.after is not None and entry.after not in known:
             what = f"`{entry.spec}` is queued after `{entry.after}`, which is neither a run nor queued"
             tally.alert("queue", entry.id, what, command)
-    for problem in queue.unreadable(tally.ledger):
-        path = problem.split("`")[1]
-        tally.alert("queue", path, f"an entry of the queue cannot be read: {problem}", f"rm {shlex.quote(path)}")
+    for path, problem in queue.unreadable(tally.ledger).items():
+        command = f"rm {'-r ' * path.is_dir()}{shlex.quote(str(path))}"
+        tally.alert("queue", str(path), f"an entry of the queue cannot be read: {problem}", command)
+
+
+def _gone(path: Path) -> str:
+    """Say why no spec can be read there; nothing where one may."""
+    try:
+        return "" if path.is_file() else "is not there"
+    except OSError as error:  # a folder that is another user's, a name that is too long
+        return f"cannot be looked at: {error.strerror}"
 
 
 def _nights(tally: Tally) -> None:

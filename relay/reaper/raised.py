@@ -87,10 +87,13 @@ def _waiting(tally: Tally, runs: Iterable[Run], days: float) -> None:
 
 def _moved(tally: Tally, runs: Iterable[Run]) -> None:
     """Raise, once a run, that the base moved on under notes that a person is about to act on."""
+    tips: dict[str, str | None] = {}
     for run in runs:
         if run.plan is None or run.held or run.outcome not in {"accepted", "needs-human"}:
             continue
-        base, tip = history.base(run.plan, run.chain), git.resolve(tally.ledger.repo, run.plan.base_ref)
+        if run.plan.base_ref not in tips:
+            tips[run.plan.base_ref] = git.resolve(tally.ledger.repo, run.plan.base_ref)
+        base, tip = history.base(run.plan, run.chain), tips[run.plan.base_ref]
         if tip is not None and tip != base and run.plan.ship.method != "command":
             name = run.plan.base_ref.removeprefix("refs/heads/")
             what = f"`{name}` has moved on since the notes of {run.id} were written: they are about `{base[:12]}`"

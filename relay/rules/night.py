@@ -23,13 +23,21 @@ NEVER: Final = frozenset({"not-accepted", "stopped"})
 """Outcomes after which nothing is shipped unless a person changes their mind."""
 
 
+SECOND: Final = timedelta(seconds=1)
+"""The least that a leg is given."""
+
+
 class Past(Struct, frozen=True, kw_only=True):
-    """What the queue must know of a run: where its spec came from, what it was, which entry it took, how it stands."""
+    """What the queue must know of a run: where its spec came from, what it was, which entry it took, how it stands.
+
+    `created` is a stamp in UTC.
+    """
 
     run: str
     sha256: str
     source: str | None = None
     queued: str | None = None
+    created: str = ""
     outcome: str = "unreadable"
 
 
@@ -105,8 +113,11 @@ class Allowance(Struct, frozen=True, kw_only=True):
         )
 
     def over(self, now: datetime) -> NightEnd | None:
-        """Name the limit that is reached, so that no further leg may begin."""
-        if self.until is not None and self.until <= now:
+        """Name the limit that is reached, so that no further leg may begin.
+
+        Moments are whole seconds: with less than one left the end may have come, and no leg could have its one.
+        """
+        if self.until is not None and self.until - now < SECOND:
             return self.ends
         if self.microusd is not None and self.microusd <= 0:
             return "usd"

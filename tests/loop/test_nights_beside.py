@@ -82,3 +82,16 @@ def test_a_person_who_begins_a_run_by_night_goes_first_and_the_night_goes_on_aft
 
 def here(world: World) -> Ledger:
     return ledgers.at(repository.discover(world.root))
+
+
+def test_who_stops_a_run_of_a_night_is_told_that_the_night_ends_with_it(world: World) -> None:
+    seen = dusk.slow(world)
+    queued(world, "One", "Two")
+    running = world.start("nightly")
+    await_that(seen.exists, "the worker never began")
+    ran = world.inside("stop", world.only_run())
+    running.communicate(timeout=SAFETY)
+    assert "part of a night, which ends with it; the queue stays for the next" in ran.err, ran
+    assert (ran.code, newest(world)["ended_by"]) == (0, "signal")
+    went(world.inside("nightly"))
+    assert [spec for _, spec, _ in items(world)] == ["two"], "what a person stopped waits for them"

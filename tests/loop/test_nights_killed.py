@@ -9,6 +9,7 @@ import pytest
 
 from relay import nights, queue
 from relay.host import repository
+from relay.queue import promised
 from relay.record import ledger as ledgers
 from tests.loop import doomed, dusk
 from tests.loop.crash import Crasher, Death
@@ -94,7 +95,7 @@ def test_wherever_a_night_is_killed_each_entry_has_one_run_in_the_end_and_no_rec
             end = crasher.relay(world.root, "nightly")
             assert end.code == 0, (named[number], end.said)
             assert runs(world) == TASKS, named[number]
-            assert {queue.outcome(ledger, run) for run in ledgers.runs(ledger)} == {"accepted"}, named[number]
+            assert {promised.outcome(ledger, run) for run in ledgers.runs(ledger)} == {"accepted"}, named[number]
             assert (queue.entries(ledger), list(ledger.queue.glob("*.json"))) == ((), []), named[number]
             for night in nights.every(ledger):
                 assert night.ended is not None, named[number]

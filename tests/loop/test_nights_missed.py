@@ -60,3 +60,17 @@ def test_what_was_installed_says_when_a_night_was_due_and_relay_toml_no_more(wor
     installed.write(ledger, msgspec.structs.replace(found, job=msgspec.structs.replace(job, missed="once")))
     went(world.inside("nightly", "--scheduled"))
     assert newest(world)["ended_by"] == "done"
+
+
+def test_a_night_that_begins_after_the_hour_at_which_it_ends_does_not_go_on_until_the_next_one(world: World) -> None:
+    dusk.short(world)
+    here = clock.now().astimezone(zones.machine())
+    due, ends = here - timedelta(hours=4), here - timedelta(minutes=30)
+    at, until = f"{due.minute} {due.hour} * * *", f"{ends:%H:%M}"
+    world.save(phases=["implement"], schedule={"at": at}, nightly={"until": until})
+    queued(world, "Task")
+    went(world.inside("nightly", "--scheduled"))
+    assert (newest(world)["ended_by"], runs(world)) == ("until", [])
+    assert [item["did"] for item in newest(world)["items"]] == ["skipped"]
+    went(world.inside("nightly"))
+    assert len(runs(world)) == 1, "by hand, the hour is the next one"

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.loop import doomed
 from tests.loop.faults import sober
 from tests.world import FIXED, SAFETY, Ran, World
@@ -77,6 +79,14 @@ def with_a_worktree_kept(folder: Path, *, beside: str = "") -> tuple[World, Path
     assert world.relay("run", world.spec()).code == 0
     [place] = worktrees()
     return world, place
+
+
+def own_temp(world: World, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the programs a folder for what is temporary that no other test's reaper looks at."""
+    top = world.folder / "temp"
+    top.mkdir()
+    monkeypatch.setenv("TMPDIR", str(top))
+    return top
 
 
 def worktrees() -> list[Path]:

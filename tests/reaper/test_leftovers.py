@@ -1,14 +1,13 @@
 """What a killed Relay or a killed git leaves in small: it goes when it is nobody's, and is told."""
 
 import os
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.loop.faults import through
-from tests.reaper.scenes import again, alerts, at_work, command, reap, repaired, standing
+from tests.reaper.scenes import again, alerts, at_work, command, own_temp, reap, repaired, standing
 from tests.world import World
 
 LONG_AGO = time.time() - 100_000
@@ -32,29 +31,27 @@ def _left(path: Path) -> Path:
 def test_half_written_files_and_half_made_runs_go(world: World, ledger: Path) -> None:
     half = _left(ledger / "runs" / world.only_run() / "legs" / "01-implement" / f".note.md.{DEAD}.0123abcd.tmp")
     draft = _left(ledger / "runs" / ".new-0123456789ab" / "plan.toml").parent
-    living = _left(ledger / f".format.{os.getppid()}.0123abcd.tmp")
-    os.utime(living)
+    living, contained = (_left(ledger / f".format.{pid}.0123abcd.tmp") for pid in (os.getppid(), DEAD))
+    for path in (living, contained):
+        os.utime(path)
     assert repaired(reap(world)) == ["temp", "temp"]
-    assert [path.exists() for path in (half, draft, living)] == [False, False, True]
+    assert [path.exists() for path in (half, draft, living, contained)] == [False, False, True, True]
     again(world)
 
 
-def test_temporary_folders_go_when_their_process_is_gone_and_others_stay(world: World, ledger: Path) -> None:
+def test_temporary_folders_go_when_their_process_is_gone_and_others_stay(
+    world: World, ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert ledger.is_dir()
-    top = Path(tempfile.gettempdir())
+    top = own_temp(world, monkeypatch)
     names = (f"relay-stage-{DEAD}.17-abcdefgh", "relay-index-abcd_123", "relay-demo-abcd_123", "relay-notes")
     folders = [top / name for name in names]
-    try:
-        for folder in folders:
-            folder.mkdir()
-            os.utime(folder, (LONG_AGO, LONG_AGO))
-        told = "".join(event["what"] for event in reap(world))
-        assert [folder.exists() for folder in folders] == [False, False, True, True]
-        assert [str(folder) in told for folder in folders] == [True, True, False, False]
-    finally:
-        for folder in folders:
-            if folder.exists():
-                folder.rmdir()
+    for folder in folders:
+        folder.mkdir(0o700)
+        os.utime(folder, (LONG_AGO, LONG_AGO))
+    told = "".join(event["what"] for event in reap(world))
+    assert [folder.exists() for folder in folders] == [False, False, True, True]
+    assert [str(folder) in told for folder in folders] == [True, True, False, False]
 
 
 def test_a_record_of_a_lock_goes_when_the_process_that_it_names_is_dead(world: World, ledger: Path) -> None:

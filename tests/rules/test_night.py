@@ -80,6 +80,7 @@ def test_a_purse_shrinks_by_what_legs_used_and_says_which_of_its_limits_is_reach
     before = NOW - timedelta(seconds=1)
     assert left.over(before) is None
     assert left.over(NOW) == "until"
+    assert Allowance(until=NOW + timedelta(milliseconds=600)).over(NOW) == "until", "moments are whole seconds"
     assert had.after(told(work(cost_microusd=1_000))).over(before) == "usd"
     assert had.after(told(work(usage=Usage(input=99, output=1)))).over(before) == "tokens"
     assert UNBOUND.after(legs).over(NOW) is None

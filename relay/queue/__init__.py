@@ -4,24 +4,23 @@ An entry is taken once, whatever is killed: the run made from it names it in its
 """
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
 from relay.errors import RelayError
-from relay.host import clock, files, git, lock
-from relay.host.repository import Repository
+from relay.host import clock, files, lock
+from relay.queue import listed, promised
 from relay.record import freeze, strict
 from relay.record import ledger as ledgers
 from relay.record import spec as specs
 from relay.record.config import Config
 from relay.record.ledger import Ledger
 from relay.rules import night
-from relay.rules import plan as rules
 from relay.rules.night import Candidate, Past
 from relay.terms import SCHEMA, Entry, Spec, Struct
 
@@ -35,24 +34,21 @@ class Added(Struct, frozen=True, kw_only=True):
     how: Literal["added", "known", "renewed"]
 
 
-class _Promise(msgspec.Struct):
-    """What of a plan the queue asks for; the rest is passed over, so that many runs are read in little time."""
-
-    spec_sha256: str
-    source: str | None = None
-    queued: str | None = None
-
-
 def entries(ledger: Ledger) -> tuple[Entry, ...]:
     """Return the entries that no run was made from yet, in their order; a file that cannot be read is passed over."""
-    taken = {past.queued for past in _promises(ledger)}
+    return _waiting(ledger, promised.every(ledger))
+
+
+def _waiting(ledger: Ledger, pasts: Iterable[Past]) -> tuple[Entry, ...]:
+    taken = {past.queued for past in pasts}
     found = (_read(path) for path in _paths(ledger))
     return night.ordered(entry for entry in found if isinstance(entry, Entry) and entry.id not in taken)
 
 
-def unreadable(ledger: Ledger) -> list[str]:
+def unreadable(ledger: Ledger) -> dict[Path, str]:
     """Say of each file in the queue that is no entry what is wrong with it."""
-    return [found for found in map(_read, _paths(ledger)) if isinstance(found, str)]
+    read_now = ((path, _read(path)) for path in _paths(ledger))
+    return {path: found for path, found in read_now if isinstance(found, str)}
 
 
 def _paths(ledger: Ledger) -> list[Path]:
@@ -64,33 +60,17 @@ def _read(path: Path) -> Entry | str:
         found = strict.convert(strict.load_json(files.read(path)), Entry)
     except FileNotFoundError:
         return f"`{path}` is gone"
-    except (strict.Wrong, RelayError) as wrong:
+    except (strict.Wrong, RelayError, OSError) as wrong:
         return f"`{path}`: {wrong}"
-    return found if found.schema == SCHEMA else f"`{path}` has schema `{found.schema}`, not {SCHEMA}"
-
-
-def _promises(ledger: Ledger) -> Iterator[Past]:
-    """Yield what each run was made from, oldest first; of a plan that cannot be read nothing is known."""
-    for run in ledgers.runs(ledger):
-        try:
-            found = msgspec.toml.decode(files.read(ledger.folder(run) / "plan.toml"), type=_Promise)
-        except (OSError, RelayError, msgspec.MsgspecError, ValueError):
-            yield Past(run=run, sha256="")
-        else:
-            yield Past(run=run, sha256=found.spec_sha256, source=found.source, queued=found.queued)
-
-
-def pasts(ledger: Ledger) -> tuple[Past, ...]:
-    """Return all runs, oldest first, with what they were made from and how they stand."""
-    return tuple(msgspec.structs.replace(past, outcome=outcome(ledger, past.run)) for past in _promises(ledger))
-
-
-def outcome(ledger: Ledger, run: str) -> str:
-    """Derive how a run stands; one that cannot be read says so."""
+    if found.schema != SCHEMA:
+        return f"`{path}` has schema `{found.schema}`, not {SCHEMA}"
+    if found.id != path.stem:  # a copy: a run that is made from one of the two would leave the other behind
+        return f"`{path}` says that it is `{found.id}`"
     try:
-        return rules.outcome(rules.next_leg(ledgers.read_plan(ledger, run), ledgers.receipts(ledger, run)))
-    except (RelayError, OSError):
-        return "unreadable"
+        stamped = found.not_before is None or datetime.fromisoformat(found.not_before).tzinfo is not None
+    except ValueError:
+        stamped = False
+    return found if stamped else f"`{path}`: `not_before` is `{found.not_before}`, which is no stamp in UTC"
 
 
 def line(ledger: Ledger, settings: Config, commit: str) -> tuple[Candidate, ...]:
@@ -98,70 +78,62 @@ def line(ledger: Ledger, settings: Config, commit: str) -> tuple[Candidate, ...]
 
     `settings` and `commit` are those of the base: its specs are read from there, whatever is checked out.
     """
-    now, known, waiting = clock.now(), pasts(ledger), entries(ledger)
-    queued = {entry.spec for entry in waiting}
-    found = [night.candidate(entry, now, queued, known) for entry in waiting]
-    for path in matching(ledger.repo, commit, settings.queue):
-        if path in queued:
-            continue
-        try:
-            task = at_base(ledger.repo, commit, path)
-        except RelayError as error:
-            found.append(Candidate(spec=path, sha256="", blocked=error.message))
-            continue
-        if (one := night.listed(path, task.sha256, known)) is not None:
-            found.append(one)
+    now, known = clock.now(), promised.every(ledger)
+    waiting, had = _waiting(ledger, known), {past.sha256 for past in known}
+    ahead = {entry.spec for entry in waiting}
+    others = [one for one in listed.every(ledger.repo, commit, settings.queue) if one.path not in ahead]
+    due = {one.path for one in others if one.sha256 not in had}
+    asked = due.union(entry.after for entry in waiting if entry.after is not None)
+    known = tuple(promised.standing(ledger, past) if {past.run, past.source} & asked else past for past in known)
+    circle = _circle(waiting)
+    found: list[Candidate] = []
+    for entry in waiting:
+        one = night.candidate(entry, now, ahead | due, known)
+        if entry.spec in circle:
+            why = f"after `{entry.after}`, which comes after `{entry.spec}` itself"
+            one = msgspec.structs.replace(one, blocked=why, waits=False)
+        elif not one.blocked and (run := promised.by_hand(ledger, entry, where(ledger, entry.spec), known)):
+            why = f"`{run}` was made from this very text since it was queued"
+            one = msgspec.structs.replace(one, blocked=why)
+        found.append(one)
+    for file in others:
+        if file.problem:
+            found.append(Candidate(spec=file.path, sha256=file.sha256, blocked=file.problem))
+        elif (other := night.listed(file.path, file.sha256, known)) is not None:
+            found.append(other)
     return tuple(found)
 
 
-def matching(repo: Repository, commit: str, queue: str | Sequence[str]) -> list[str]:
-    """Return the paths of the base commit that `queue` of relay.toml means, by name; `**` stands for any folders."""
-    patterns = [pattern.split("/") for pattern in ((queue,) if isinstance(queue, str) else queue)]
-    paths = git.paths(repo, commit) if patterns and commit else ()
-    return sorted(path for path in paths if any(_fits(path.split("/"), one) for one in patterns))
-
-
-def _fits(path: Sequence[str], pattern: Sequence[str]) -> bool:
-    if not pattern:
-        return not path
-    if pattern[0] == "**":
-        return any(_fits(path[skipped:], pattern[1:]) for skipped in range(len(path) + 1))
-    return bool(path) and fnmatchcase(path[0], pattern[0]) and _fits(path[1:], pattern[1:])
-
-
-def at_base(repo: Repository, commit: str, path: str) -> Spec:
-    """Read a spec as it stands in the base commit; `RelayError` as `relay run` would have it."""
-    data = git.blob(repo, commit, path)
-    if data is None:
-        raise RelayError(f"there is no spec `{path}` in {commit[:12]}", hint="git status")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise strict.refusal(path, f"the spec is not UTF-8, see byte {error.start}") from None
-    return _whole(specs.parse(text, path), path)
+def _circle(waiting: Iterable[Entry]) -> set[str]:
+    """Return the specs of entries that come after themselves, over others: none of them would ever be taken."""
+    after = {entry.spec: entry.after for entry in waiting}
+    found = set()
+    for spec in after:
+        seen: set[str | None] = set()
+        at: str | None = spec
+        while at in after and at not in seen:
+            seen.add(at)
+            at = after[at]
+        if at == spec:
+            found.add(spec)
+    return found
 
 
 def read(ledger: Ledger, one: Candidate, commit: str) -> Spec:
     """Read the spec of a candidate when its turn comes: an entry's from its file, a listed one from the base."""
     if one.entry is None:
-        return at_base(ledger.repo, commit, one.spec)
+        return listed.at_base(ledger.repo, commit, one.spec)
     path = where(ledger, one.spec)
-    return _whole(specs.read(path), str(path))
+    try:
+        return listed.whole(specs.read(path), str(path))
+    except OSError as error:
+        hint = f"relay queue remove {one.entry.id}"
+        raise RelayError(f"the spec `{listed.shown(one.spec)}` cannot be read: {error.strerror}", hint=hint) from None
 
 
 def where(ledger: Ledger, spec: str) -> Path:
     """Return the file that an entry names."""
     return (ledger.repo.main_top or ledger.repo.common) / spec
-
-
-def _whole(task: Spec, path: str) -> Spec:
-    """Refuse a spec that nothing could show to be done, before the night does."""
-    if not task.criteria:
-        raise RelayError(
-            f"the spec `{path}` names no criterion, so nothing could show that it is done",
-            hint="add a list under `## Acceptance`",
-        )
-    return task
 
 
 def add(
@@ -171,7 +143,7 @@ def add(
 
     A spec that stands there already is not doubled: its turn reads it anew anyway.
     """
-    read_now = {_name(ledger, path): _whole(specs.read(path), str(path)) for path in paths}
+    read_now = {_name(ledger, path): listed.whole(specs.read(path), str(path)) for path in paths}
     with _changing(ledger):
         there = {entry.spec: entry for entry in entries(ledger)}
         if after is not None:
@@ -179,7 +151,8 @@ def add(
         if after in read_now:
             raise RelayError(f"`{after}` cannot come after itself", hint="relay queue list")
         place = max((entry.place for entry in there.values()), default=0)
-        done = []
+        had = {path.stem for path in _paths(ledger)}.union(past.queued or "" for past in promised.every(ledger))
+        done, wanted = [], []
         for spec, task in read_now.items():
             known = there.get(spec)
             if known is not None and known.sha256 == task.sha256:
@@ -187,7 +160,7 @@ def add(
                 continue
             place += known is None
             entry = Entry(
-                id=known.id if known else _new_id(ledger, spec),
+                id=known.id if known else _new_id(had, spec),
                 spec=spec,
                 sha256=task.sha256,
                 added=clock.stamp(),
@@ -196,15 +169,21 @@ def add(
                 after=after,
                 not_before=not_before,
             )
-            _write(ledger, entry)
+            wanted.append(entry)
             done.append(Added(entry=entry, how="renewed" if known else "added"))
+        if circle := _circle({**there, **{entry.spec: entry for entry in wanted}}.values()) & {*read_now}:
+            what = f"`{min(circle)}` would come after itself: `{after}` waits for it"
+            raise RelayError(what, hint="relay queue list")
+        for entry in wanted:
+            _write(ledger, entry)
         return done
 
 
 def remove(ledger: Ledger, wanted: Sequence[str]) -> list[Entry]:
     """Take entries out, all that are named or none."""
     with _changing(ledger):
-        found = [named(ledger, one) for one in wanted]
+        known = entries(ledger)
+        found = [named(known, one) for one in wanted]
         for entry in found:
             _drop(ledger, entry.id)
         return found
@@ -216,8 +195,9 @@ def move(ledger: Ledger, wanted: str, *, before: str | None = None, last: bool =
     Whenever this is killed, the others stand in the order in which they stood.
     """
     with _changing(ledger):
-        one = named(ledger, wanted)
-        others = [entry for entry in entries(ledger) if entry.id != one.id]
+        known = entries(ledger)
+        one = named(known, wanted)
+        others = [entry for entry in known if entry.id != one.id]
         if not others:
             return one
         if last:
@@ -225,7 +205,7 @@ def move(ledger: Ledger, wanted: str, *, before: str | None = None, last: bool =
         elif before is None:
             priority, place = others[0].priority, others[0].place - 1
         else:
-            other = named(ledger, before)
+            other = named(known, before)
             if other.id == one.id:
                 raise RelayError(f"`{one.id}` cannot stand before itself", hint="relay queue list")
             priority, place = other.priority, other.place
@@ -236,7 +216,7 @@ def move(ledger: Ledger, wanted: str, *, before: str | None = None, last: bool =
 
 def settle(ledger: Ledger) -> None:
     """Take away the files of entries that a run was made from."""
-    taken = {past.queued for past in _promises(ledger)}
+    taken = {past.queued for past in promised.every(ledger)}
     if any(path.stem in taken for path in _paths(ledger)):
         with _changing(ledger):
             for path in _paths(ledger):
@@ -244,9 +224,8 @@ def settle(ledger: Ledger) -> None:
                     _drop(ledger, path.stem)
 
 
-def named(ledger: Ledger, wanted: str) -> Entry:
+def named(known: Sequence[Entry], wanted: str) -> Entry:
     """Return the entry that a person means: by its id, by its spec, or by a part of either that fits only one."""
-    known = entries(ledger)
     exact = [entry for entry in known if wanted in {entry.id, entry.spec}]
     fitting = exact or [entry for entry in known if wanted and (wanted in entry.id or wanted in entry.spec)]
     if len(fitting) == 1:
@@ -258,7 +237,11 @@ def named(ledger: Ledger, wanted: str) -> Entry:
 @contextmanager
 def _changing(ledger: Ledger) -> Iterator[None]:
     ledgers.prepare(ledger)
-    ledger.queue.mkdir(0o700, exist_ok=True)
+    try:
+        ledger.queue.mkdir(0o700, exist_ok=True)
+    except OSError as error:
+        hint = f"see what stands there: ls -ld {ledger.queue}"
+        raise RelayError(f"`{ledger.queue}` cannot be made: {error.strerror}", hint=hint) from None
     with lock.hold(ledger.queue / LOCK, "relay queue", wait=10):
         yield
 
@@ -266,7 +249,10 @@ def _changing(ledger: Ledger) -> Iterator[None]:
 def _name(ledger: Ledger, path: Path) -> str:
     """Name a spec so that a night finds it from wherever it starts: from the main checkout's top, or absolutely."""
     real, top = path.resolve(), ledger.repo.main_top
-    return str(real.relative_to(top)) if top is not None and real.is_relative_to(top) else str(real)
+    name = str(real.relative_to(top)) if top is not None and real.is_relative_to(top) else str(real)
+    if listed.shown(name) != name:
+        raise RelayError(f"the name of the spec `{listed.shown(name)}` is not UTF-8", hint="give the file another name")
+    return name
 
 
 def _earlier(ledger: Ledger, wanted: str, there: Mapping[str, Entry]) -> str:
@@ -279,12 +265,12 @@ def _earlier(ledger: Ledger, wanted: str, there: Mapping[str, Entry]) -> str:
     return fitting[0] if fitting else ledgers.find(ledger, wanted)
 
 
-def _new_id(ledger: Ledger, spec: str) -> str:
-    """Make a name for an entry that no entry has or had, as far as any plan knows."""
-    had = {path.stem for path in _paths(ledger)}.union(past.queued or "" for past in _promises(ledger))
+def _new_id(had: set[str], spec: str) -> str:
+    """Make a name for an entry that no entry has or had, as far as any plan knows, and count it among those."""
     while True:
         name = f"{freeze.slug(spec)}-{secrets.token_hex(2)}"
         if name not in had:
+            had.add(name)
             return name
 
 
