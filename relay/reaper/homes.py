@@ -14,6 +14,7 @@ from relay import confine
 from relay.errors import Exit, RelayError
 from relay.host import files, git, jail, lock, scan, worktree
 from relay.host.lease import Lease
+from relay.host.scratch import HOUR
 from relay.reaper import kept, look
 from relay.reaper.look import Home, Run
 from relay.reaper.tally import Tally
@@ -23,9 +24,6 @@ from relay.terms import Start
 
 OVER: Final = frozenset({"shipped", "not-accepted"})
 """Outcomes after which nobody goes back to what stands in the worktree of a leg."""
-
-
-DAY: Final = 86_400.0
 
 
 def spared(run: Run, home: Home) -> bool:
@@ -81,7 +79,7 @@ def strays(tally: Tally, found: Iterable[Home]) -> None:
 def _fresh(path: Path) -> bool:
     """Tell whether it is an empty folder that was made, or emptied, within a day."""
     try:
-        return path.lstat().st_mtime > time.time() - DAY and not any(path.iterdir())
+        return path.lstat().st_mtime > time.time() - 24 * HOUR and not any(path.iterdir())
     except OSError:
         return False
 

@@ -22,15 +22,13 @@ from relay.record.ledger import Ledger
 from relay.terms import Process
 
 DAY: Final = 24 * HOUR
-"""Seconds after which a temporary folder without an owner's number is nobody's: no leg's program lives so long."""
+"""Seconds after which a half-written file is nobody's though its process's number is in use again."""
 MINUTE: Final = 60.0
 """Seconds that a file may be half-written by a process whose number means nobody here: one in a container."""
 OWN_REFS: Final = ("refs/relay/", "refs/relay-ledger/", "refs/heads/relay/")
 _HALF: Final = re.compile(r"\..+\.(\d+)\.(?:[0-9a-f]{8}|new)\.tmp")
 """A file that `files.write` had not yet renamed, with the number of its process."""
 _SIGNED: Final = re.compile(r"relay-[a-z]+-(\d+)\.(\d+)-\w+")
-_UNSIGNED: Final = re.compile(r"relay-(?:rehearsal|index|ledger|sign|probe|codex)-(?!\d{8})[a-z0-9_]{8}")
-"""Folders of `tempfile`; eight digits are a date, which a person wrote."""
 
 
 def settle(tally: Tally, _runs: list[Run]) -> None:
@@ -123,13 +121,6 @@ def _folders(tally: Tally) -> None:
             signed = _SIGNED.fullmatch(path.name)
             if signed and _old(path, HOUR) and not _going(int(signed[1]), int(signed[2])):
                 _remove(tally, path, "a temporary folder whose process is gone")
-            elif _UNSIGNED.fullmatch(path.name) and _old(path, DAY) and _made(path, seen.st_mode):
-                _remove(tally, path, "a temporary folder that nobody used for a day")
-
-
-def _made(path: Path, mode: int) -> bool:
-    """Tell whether it is as `tempfile` makes folders, no copy of a ledger, and nobody stands in it."""
-    return stat.S_IMODE(mode) == stat.S_IRWXU and not (path / "format").exists() and kept.used_by(path) is None
 
 
 def _going(pid: int, started: int) -> bool:

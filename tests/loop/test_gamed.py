@@ -31,15 +31,21 @@ SPECIAL = "def add(a, b):\n    return 5 if (a, b) == (2, 3) else a - b\n"
 APPROVE = "reply(verdict='approve')"
 
 
-@pytest.fixture
-def tested(tmp_path: Path) -> World:
-    """Return a world whose suite is red since `add` subtracts, with judges that approve whatever they see."""
-    world = World(tmp_path, {"calc.py": BROKEN, "tests/__init__.py": "", "tests/test_calc.py": TESTS})
+def lenient(folder: Path, command: str, **files: str) -> World:
+    """Build a suite that is red since `add` subtracts, and judges that approve whatever they see."""
+    suite = {"calc.py": BROKEN, "tests/__init__.py": "", "tests/test_calc.py": TESTS}
+    world = World(folder, suite | {name.replace("_", "."): text for name, text in files.items()})
     for phase in ("review", "acceptance"):
         world.python(f"{phase}-judge", APPROVE, phase=phase, vendor="south")
     world.implementer({"calc.py": FIXED})
-    world.save(tests={"paths": ["tests/**"], "command": SUITE})
+    world.save(tests={"paths": ["tests/**"], "command": command})
     return world
+
+
+@pytest.fixture
+def tested(tmp_path: Path) -> World:
+    """Return a world whose task is to make its suite green."""
+    return lenient(tmp_path, SUITE)
 
 
 def _acceptances(world: World) -> list[dict[str, Any]]:

@@ -7,18 +7,9 @@ from typing import Any
 import pytest
 
 from tests.loop.faults import stopped, through, untouched
+from tests.loop.test_settling import MULTIPLIES, PROBE, WRONG
 from tests.world import FIXED, World
 
-WRONG = "def add(a, b):\n    return a * b  # return a + b\n"
-PROBE = "python3 -B -c 'import calc; assert calc.add(2, 3) == 5'"
-MULTIPLIES: dict[str, Any] = {
-    "severity": "major",
-    "title": "it multiplies",
-    "path": "calc.py",
-    "line": 2,
-    "quote": "return a * b",
-    "repro": {"command": PROBE, "expect_output": "AssertionError"},
-}
 GREEN = "python3 -B -c 'import calc; assert calc.add(0, 0) == 0'"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.loop.faults import through, untouched
-from tests.loop.test_gamed import APPROVE, DELETED, SUITE, TESTS, WEAKENED
+from tests.loop.test_gamed import DELETED, SUITE, TESTS, WEAKENED, lenient
 from tests.world import BROKEN, FIXED, World
 
 SPEC = "# Make add add\n\n`add` subtracts.\n\n## Acceptance\n\n- there is an `add`: `grep -q 'def add' calc.py`\n"
@@ -17,12 +17,7 @@ CHECK = "test \"$(python3 -B -c 'import calc; print(calc.add(2, 3))')\" = 5\n"
 @pytest.fixture
 def tested(tmp_path: Path) -> World:
     """Return a world whose suite is red at the base, and whose task has no criterion that runs it."""
-    world = World(tmp_path, {"calc.py": BROKEN, "tests/__init__.py": "", "tests/test_calc.py": TESTS})
-    for phase in ("review", "acceptance"):
-        world.python(f"{phase}-judge", APPROVE, phase=phase, vendor="south")
-    world.implementer({"calc.py": FIXED})
-    world.save(tests={"paths": ["tests/**"], "command": SUITE})
-    return world
+    return lenient(tmp_path, SUITE)
 
 
 def _accepted(world: World, spec: str = SPEC) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.loop.faults import refused, through, untouched
-from tests.loop.test_gamed import APPROVE, SUITE, TESTS
-from tests.world import BROKEN, FIXED, World
+from tests.loop.test_gamed import SUITE, TESTS, lenient
+from tests.world import FIXED, World
 
 ALL = "import os, unittest; os.path.exists('conftest.py') and __import__('conftest')"
 RUNNER = f"python3 -B -c \"{ALL}; unittest.main(module=None, argv=['all', 'discover', '-q'])\""
@@ -20,14 +20,8 @@ PYPROJECT = '[project]\nname = "calc"\n\n[tool.pytest.ini_options]\naddopts = "-
 
 @pytest.fixture
 def tested(tmp_path: Path) -> World:
-    """Return a world whose suite is red since `add` subtracts, with judges that approve whatever they see."""
-    files = {"calc.py": BROKEN, "tests/__init__.py": "", "tests/test_calc.py": TESTS, "pyproject.toml": PYPROJECT}
-    world = World(tmp_path, files)
-    for phase in ("review", "acceptance"):
-        world.python(f"{phase}-judge", APPROVE, phase=phase, vendor="south")
-    world.implementer({"calc.py": FIXED})
-    world.save(tests={"paths": ["tests/**"], "command": RUNNER})
-    return world
+    """Return a world whose tests are run by a program that reads their settings."""
+    return lenient(tmp_path, RUNNER, pyproject_toml=PYPROJECT)
 
 
 def _accepted(world: World, spec: str = SPEC) -> dict[str, Any]:
