@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from relay import confine
+from relay import caches, confine
 from relay.confine import Place
 from relay.errors import Exit, RelayError
-from relay.host import checks, git, jail, provision, worktree
+from relay.host import checks, git, provision, worktree
 from relay.host.jail import Access
 from relay.record.ledger import Ledger
 from relay.terms import Check, Plan
@@ -39,14 +39,7 @@ def checkout(
     log = ledger.leg(plan.run, leg) / f"setup-{name}.log"
     log.parent.mkdir(0o700, exist_ok=True)  # a shipment has no folder yet while its tree is looked at
     try:
-        problem = setup and worktree.prepare(
-            ledger.repo,
-            lease,
-            plan.worktree,
-            log,
-            lambda: confine.cell(ledger, plan, lease, jail.Access.WRITE, setup=True),
-            base or plan.base,
-        )
+        problem = setup and caches.prepare(ledger, plan, lease, commit, base or plan.base, log)
         if problem:
             raise SetupError(f"set-up failed in a clean checkout: {problem}", exit_code=Exit.HUMAN)
         yield Place(folder=lease.path, cell=confine.cell(ledger, plan, lease, access))

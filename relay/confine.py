@@ -16,6 +16,8 @@ from relay.terms import Plan, Reach, Struct
 NOTHING: Final = Needs()
 OWN: Final = ("127.", "localhost:", "[::1]:")
 """How the name of a service on this machine begins."""
+CACHES: Final = {"UV_CACHE_DIR": "uv", "PIP_CACHE_DIR": "pip", "npm_config_cache": "npm", "CARGO_HOME": "cargo"}
+"""By variable: where below the caches a tool keeps what it fetched."""
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -53,11 +55,13 @@ def cell(
     needs: Needs = NOTHING,
     *,
     setup: bool = False,
+    cache: Path | None = None,
 ) -> Cell | None:
     """Return the cell for commands in a worktree, or None where nothing holds them.
 
     `needs` is what they see, change and reach besides their tree. `setup` commands have the network that
-    `[jail] setup_network` says; all others that of `network`.
+    `[jail] setup_network` says; all others that of `network`. The caches are the worktree's own, unless `cache` says
+    where they are; what a command may do to its tree it may do to them.
     """
     found, _ = rung(plan)
     if not found.holds:
@@ -68,11 +72,20 @@ def cell(
     shown = [Path(os.path.realpath(path)) for path in needs.readable]
     tools = jail.readable(os.environ.get("PATH", os.defpath), home)
     written = tuple(Path(os.path.realpath(path)) for path in needs.writable)
+    caches = cache or lease.cache
+    lent = (caches,) if access is not jail.Access.READ and caches.is_dir() else ()
     readable = [path for path in (*tools, *linked, *shown) if path.exists() and not path.is_relative_to(lease.path)]
     mounts = jail.around(
-        ledger.repo, lease, access, home=home, readable=tuple(dict.fromkeys(readable)), writable=written
+        ledger.repo,
+        lease,
+        access,
+        home=home,
+        readable=tuple(dict.fromkeys(readable)),
+        writable=(*written, *lent) if access is jail.Access.WRITE else written,
+        fleeting=lent if access is jail.Access.SCRATCH else (),
     )
-    return _reaching(Cell(rung=found, mounts=mounts, nests=needs.nests), plan, needs, setup=setup)
+    env = {name: str(there / place) for there in lent for name, place in CACHES.items()}
+    return _reaching(Cell(rung=found, mounts=mounts, env=env, nests=needs.nests), plan, needs, setup=setup)
 
 
 def as_setup(cell: Cell | None, plan: Plan) -> Cell | None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from relay import clean, confine, examination, recovery, watch
+from relay import caches, clean, confine, examination, recovery, watch
 from relay.errors import Exit
-from relay.host import clock, files, jail, proc, snapshot, worktree
+from relay.host import clock, files, proc, snapshot, worktree
 from relay.host.tripwire import fingerprint, guarded
 from relay.record import briefing, reply
 from relay.record import ledger as ledgers
@@ -50,14 +50,7 @@ def lease(leg: Leg) -> tuple[Leg, str]:
     leased = worktree.lease(ledger.repo, path, leg.start.start, f"relay run={plan.run} leg={leg.start.leg}")
     leg = msgspec.structs.replace(leg, lease=leased)
     log = ledger.leg(plan.run, leg.start.leg) / "setup.log"
-    return leg, worktree.prepare(
-        ledger.repo,
-        leased,
-        plan.worktree,
-        log,
-        lambda: confine.cell(ledger, plan, leased, jail.Access.WRITE, setup=True),
-        leg.start.base,
-    )
+    return leg, caches.prepare(ledger, plan, leased, leg.start.start, leg.start.base, log)
 
 
 def ready(leg: Leg, allowance: Allowance = UNBOUND) -> Leg:

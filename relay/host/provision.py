@@ -129,7 +129,7 @@ def _bring(repo: Repository, source: Path, top: Path, settings: Worktree, put: l
         if _place(top, name, log):
             (top / name).symlink_to(target, target_is_directory=target.is_dir())
             put.append(name)
-            _say(log, f"linked {git.label(name)}")
+            say(log, f"linked {git.label(name)}")
     return ""
 
 
@@ -151,14 +151,14 @@ def _copy_all(source: Path, top: Path, found: Sequence[str], put: list[str], log
         if stat.S_ISREG(os.lstat(source / name).st_mode) and _place(top, name, log):
             shutil.copy2(source / name, top / name, follow_symlinks=False)
             put.append(name)
-            _say(log, f"copied {git.label(name)}")
+            say(log, f"copied {git.label(name)}")
 
 
 def _place(top: Path, name: str, log: Path) -> bool:
     """Make room for `name` below `top`; say no when something is there, or a link would lead out of the worktree."""
     place = top / name
     if os.path.lexists(place):
-        _say(log, f"kept {git.label(name)}: it is there already")
+        say(log, f"kept {git.label(name)}: it is there already")
         return False
     if not place.parent.resolve().is_relative_to(top):
         raise RelayError(
@@ -175,18 +175,19 @@ def _command(
     extra = {**named(settings), "RELAY_NONCE": secrets.token_hex(8)}
     if hardened:
         extra |= gitenv.settings(drivers.find(repo).off)
-    _say(log, f"$ {command}")
+    say(log, f"$ {command}")
     limits = Limits(seconds=settings.minutes * 60)
     if hardened:  # in no cell, which would show the common folder but to read; and with the person's way to a remote
         ended = proc.run(command, cwd=str(top), env=proc.clean_env(extra), limits=limits)
     else:
         ended = cells.run(cell, command, folder=top, env=extra, limits=limits)
     how = f"exited {ended.code}" if ended.ended == "exit" else f"was ended: {ended.ended} after {ended.seconds:.0f} s"
-    _say(log, f"{ended.text.rstrip()}\n{how}".lstrip())
+    say(log, f"{ended.text.rstrip()}\n{how}".lstrip())
     return "" if ended.ended == "exit" and ended.code == 0 else f"`{command}` {how}"
 
 
-def _say(log: Path, text: str) -> None:
+def say(log: Path, text: str) -> None:
+    """Add lines to the log of a set-up; no secret stands in it."""
     log.touch(0o600)
     with log.open("a", encoding="utf-8", errors="replace") as file:
         file.write(redact.own().text(text) + "\n")

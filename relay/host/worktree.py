@@ -16,7 +16,7 @@ from relay.errors import Exit, RelayError
 from relay.host import drivers, files, git, names, provision, scan, signals, touched
 from relay.host.jail.cell import Cell
 from relay.host.jail.rungs import Rung
-from relay.host.lease import Lease
+from relay.host.lease import CACHE, Lease
 from relay.host.repository import Repository
 from relay.terms import Struct, Worktree
 
@@ -206,9 +206,11 @@ def leftovers(repo: Repository, lease: Lease, rung: Rung | None = None) -> tuple
 def release(repo: Repository, lease: Lease) -> None:
     """Remove the worktree and its entry, whatever became of either; what is already gone is no failure.
 
-    An entry that is another worktree's, or that a person locked, stays. `RelayError` naming what cannot be removed.
+    Its caches go along. An entry that is another worktree's, or that a person locked, stays. `RelayError` naming what
+    cannot be removed.
     """
     files.remove_tree(lease.path)
+    files.remove_tree(lease.cache)
     _forget(repo, lease.path, lease.git_dir)
     for entry in own(repo):
         if entry.path == lease.path:
@@ -221,7 +223,8 @@ def clear(repo: Repository, path: Path) -> None:
     for entry in own(repo):
         if entry.path == real:
             release(repo, Lease(path=real, git_dir=entry.git_dir, pointer_sha256=""))
-    files.remove_tree(real)
+    for left in (real, real.with_name(f"{real.name}{CACHE}")):
+        files.remove_tree(left)
 
 
 def _forget(repo: Repository, path: Path, git_dir: Path) -> None:

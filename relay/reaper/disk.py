@@ -1,14 +1,15 @@
 """The disk that Relay's worktrees of this repository use, and room for new ones: the oldest that may go, go first."""
 
-import os
 import re
 import shlex
 from collections.abc import Iterable
-from pathlib import Path
+from contextlib import suppress
 from typing import Final
 
+from relay import caches
 from relay.errors import RelayError
 from relay.host import lock
+from relay.host.lease import CACHE
 from relay.reaper import homes, look
 from relay.reaper.look import Run
 from relay.reaper.tally import Tally
@@ -16,8 +17,6 @@ from relay.record import strict
 
 SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kMGT]i?B|B)", re.IGNORECASE)
 UNITS: Final = "bkmgt"
-BLOCK: Final = 512
-"""Bytes of the blocks that `st_blocks` counts (stat(2))."""
 
 
 def limit(text: str | None, where: str = "relay.toml") -> int | None:
@@ -43,28 +42,6 @@ def shown(size: int) -> str:
     return f"{number:.3g} {UNITS[unit].upper()}B" if unit else f"{size} B"
 
 
-def used(path: Path) -> int:
-    """Return the bytes that a folder takes on disk; links are not followed, and a second name costs nothing."""
-    total, seen = 0, set[tuple[int, int]]()
-    folders = [str(path)]
-    while folders:
-        try:
-            entries = list(os.scandir(folders.pop()))
-        except OSError:
-            continue
-        for entry in entries:
-            try:
-                state = entry.stat(follow_symlinks=False)
-            except OSError:
-                continue
-            if (state.st_dev, state.st_ino) not in seen:
-                total += state.st_blocks * BLOCK
-                seen.add((state.st_dev, state.st_ino))
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(entry.path)
-    return total
-
-
 def settle(tally: Tally, runs: Iterable[Run], wanted: str | None) -> None:
     """Make room where the worktrees use more than `[reap] max_disk`, and raise it where that is not enough."""
     try:
@@ -73,7 +50,7 @@ def settle(tally: Tally, runs: Iterable[Run], wanted: str | None) -> None:
         tally.alert("settings", "max_disk", error.message, "relay doctor")
         return
     top = look.place(tally.ledger)
-    if most is None or (total := used(top)) <= most:
+    if most is None or (total := caches.used(top) + caches.used(caches.place(tally.ledger))) <= most:
         return
     if not tally.alone:  # there may be room once the loop is over
         tally.unsure("disk")
@@ -81,12 +58,26 @@ def settle(tally: Tally, runs: Iterable[Run], wanted: str | None) -> None:
     by_id = {run.id: run for run in runs if run.plan is not None and not run.copied}
     found = [(by_id[name], home) for name, held in look.homes(tally.ledger).items() if name in by_id for home in held]
     for run, home in sorted(found, key=lambda one: homes.rank(*one)):
-        size = used(home.path) if total > most else 0
+        beside = home.path.with_name(f"{home.path.name}{CACHE}")
+        size = caches.used(home.path) + caches.used(beside) if total > most else 0
         if size and _evicted(tally, run, home):
             total -= size
     if total > most:
+        total -= _emptied(tally)
+    if total > most:
         what = f"the worktrees of this repository use {shown(total)}, and `[reap] max_disk` is {shown(most)}"
         tally.alert("disk", str(top), what, f"du -sh {shlex.quote(str(top))}/*/*")
+
+
+def _emptied(tally: Tally) -> int:
+    """Empty what set-up fetched, which tools fetch again; return the bytes that came free, or would."""
+    free = caches.used(caches.place(tally.ledger))
+    with suppress(RelayError):  # a set-up that fills them just now comes first
+        free = free if tally.dry else caches.empty(tally.ledger)
+        if free:
+            tally.repair("disk", f"emptied `{caches.place(tally.ledger)}`: what set-up fetched made room")
+        return free
+    return 0
 
 
 def _evicted(tally: Tally, run: Run, home: look.Home) -> bool:

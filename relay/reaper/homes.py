@@ -13,7 +13,7 @@ from typing import Final
 from relay import confine
 from relay.errors import Exit, RelayError
 from relay.host import files, git, jail, lock, scan, worktree
-from relay.host.lease import Lease
+from relay.host.lease import CACHE, Lease
 from relay.host.scratch import HOUR
 from relay.reaper import kept, look
 from relay.reaper.look import Home, Run
@@ -44,6 +44,8 @@ def settle(tally: Tally, run: Run, found: Iterable[Home]) -> None:
     stay: set[str] = set()
     for home in sorted(found, key=lambda home: "." in home.path.name):
         if home.leg in {start.leg for start in run.open} or spared(run, home) or home.leg in stay:
+            continue
+        if home.entry is None and scan.kind(str(home.path)) == "nothing":  # it went with what it lay beside
             continue
         path = tally.ledger.leg_lock(run.id, home.leg)
         gone = False
@@ -92,6 +94,8 @@ def _settle(tally: Tally, home: Home, run: Run | None) -> bool:
         return False
     if run is not None and home.path.name.startswith(f".{home.leg}.scratch-"):
         return _remove(tally, home, "what a judge's commands wrote, which was to vanish")
+    if run is not None and home.entry is None and home.path.name.endswith(CACHE):
+        return _remove(tally, home, "what set-up fetched goes with its worktree")
     if run is not None and home.entry is None and home.path.name == f"{home.leg}.io":
         return _beside(tally, home, run)
     why, command = fate(tally.ledger, home, run)

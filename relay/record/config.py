@@ -123,6 +123,7 @@ def parse(data: bytes, where: str) -> Config:
     strict.amount(where, "budget.turns", file.budget.turns)
     strict.amount(where, "budget.reserve", file.budget.reserve, least=0, most=0.9)
     strict.amount(where, "worktree.minutes", file.worktree.minutes)
+    strict.amount(where, "worktree.cache_gb", file.worktree.cache_gb, least=0)
     strict.amount(where, "nightly.usd", file.nightly.usd)
     strict.amount(where, "nightly.tokens", file.nightly.tokens, most=1_000_000_000_000)
     strict.amount(where, "nightly.hours", file.nightly.hours, most=24)

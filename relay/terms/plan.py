@@ -158,7 +158,8 @@ class Tests(Struct, frozen=True, kw_only=True):
 class Worktree(Struct, frozen=True, kw_only=True):
     """How a fresh worktree is made fit to work in; the time limit covers each set-up command.
 
-    `env` names variables for all that Relay itself runs there: set-up, recovery, checks, criteria, repros.
+    `env` names variables for all that Relay itself runs there: set-up, recovery, checks, criteria, repros. `cache_gb`
+    is how many gigabytes of what set-up fetched in a jail are kept for the next worktree; 0 keeps nothing.
     """
 
     copy: tuple[str, ...] = ()
@@ -166,6 +167,7 @@ class Worktree(Struct, frozen=True, kw_only=True):
     setup: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     minutes: float = 10
+    cache_gb: float = 2
     submodules: bool = False
     lfs: bool = False
 

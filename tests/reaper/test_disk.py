@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from relay import caches
 from relay.errors import RelayError
+from relay.host import repository
 from relay.reaper import disk
+from relay.record import ledger as ledgers
 from tests.loop.faults import refused
 from tests.reaper.scenes import SILENT, again, alerts, reap, repaired, standing, worktrees
 from tests.world import FIXED, World
@@ -41,10 +44,10 @@ def test_a_size_is_shown_in_three_digits(size: int, text: str) -> None:
 
 def test_a_second_name_and_a_link_cost_nothing(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(os.urandom(BIG))
-    once = disk.used(tmp_path)
+    once = caches.used(tmp_path)
     os.link(tmp_path / "a", tmp_path / "b")
     (tmp_path / "c").symlink_to("/usr")
-    assert BIG <= once <= disk.used(tmp_path) < once + BIG // 2
+    assert BIG <= once <= caches.used(tmp_path) < once + BIG // 2
 
 
 def test_a_wrong_size_in_relay_toml_is_refused_before_anything_is_done(world: World) -> None:
@@ -91,3 +94,31 @@ def test_what_is_kept_nowhere_else_is_not_given_up_for_room_but_raised(tmp_path:
     world.save(reap={"max_disk": "1GB"})
     reap(world)
     assert "disk" not in standing(world)
+
+
+def test_what_set_up_fetched_makes_room_once_no_worktree_can(tmp_path: Path) -> None:
+    world, place = _unanswered(tmp_path, beside="found.local")
+    fetched = caches.place(ledgers.at(repository.discover(world.root))) / "uv"
+    fetched.mkdir(parents=True)
+    (fetched / "wheel").write_bytes(os.urandom(6 * BIG))
+    world.save(reap={"max_disk": "6MB"})
+    dry = world.relay("reap", "-n")
+    assert f"emptied `{fetched.parent}`: what set-up fetched made room" in dry.out, dry
+    assert (fetched / "wheel").exists()
+    events = reap(world)
+    assert "disk" in repaired(events)
+    assert "disk" not in alerts(events)
+    assert not fetched.exists()
+    assert place.is_dir(), "what is kept nowhere else is no room"
+    again(world)
+
+
+def test_the_caches_of_a_worktree_that_is_gone_go_after_it(tmp_path: Path) -> None:
+    world = World.simple(tmp_path)
+    assert world.relay("run", world.spec()).code == 0
+    left = ledgers.at(repository.discover(world.root)).worktree(world.only_run(), "01-implement.cache")
+    (left / "uv").mkdir(parents=True)
+    (left / "uv" / "wheel").write_text("fetched\n")
+    reap(world)
+    assert not left.exists()
+    again(world)

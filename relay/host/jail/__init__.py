@@ -4,6 +4,7 @@
 """
 
 from relay.host.jail.cell import Cell
+from relay.host.jail.copies import copy
 from relay.host.jail.limits import Bounds
 from relay.host.jail.mounts import Access, Mounts, around
 from relay.host.jail.run import Door, Network, environment, jailed
@@ -20,6 +21,7 @@ __all__ = [
     "Rung",
     "around",
     "choose",
+    "copy",
     "environment",
     "jailed",
     "readable",

@@ -40,7 +40,7 @@ _MOMENT: Final = 0.05
 class Asked(NamedTuple):
     """What changes from one command to the next, beside what is seen."""
 
-    copy: Path | None = None
+    copies: Mapping[Path, Path] = {}
     network: bool = False
     nests: bool = False
     binds: Sequence[tuple[str, str]] = ()
@@ -155,7 +155,7 @@ def _arguments(program: str, mounts: Mounts, bounds: Bounds, asked: Asked, files
             for word in ("--perms", "0444", "--ro-bind-data", str(number), str(path))
         ),
         *(word for path in mounts.writable for word in ("--bind", str(path), str(path))),
-        *_tree(mounts, asked.copy),
+        *_tree(mounts, asked.copies),
         *_ro(((str(path), str(path)) for path in mounts.pinned), must=True),
         # Else a write to what is not there would succeed, into memory, and vanish: now it is refused.
         *(
@@ -209,13 +209,17 @@ def _shells(mounts: Mounts) -> list[str]:
     return list(found)
 
 
-def _tree(mounts: Mounts, copy: Path | None) -> list[str]:
+def _tree(mounts: Mounts, copies: Mapping[Path, Path]) -> list[str]:
     tree = str(mounts.tree)
     if mounts.access is Access.READ:
         return ["--ro-bind", tree, tree]
     if mounts.access is Access.WRITE:
         return ["--bind", tree, tree]
-    return ["--bind", str(copy), tree] if copy else ["--overlay-src", tree, "--tmp-overlay", tree]
+    words = []
+    for place in (mounts.tree, *mounts.fleeting):
+        over = ["--bind", str(copies[place])] if copies else ["--overlay-src", str(place), "--tmp-overlay"]
+        words += [*over, str(place)]
+    return words
 
 
 def _prlimit(bounds: Bounds) -> list[str]:

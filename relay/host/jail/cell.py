@@ -28,11 +28,12 @@ class Cell(Struct, frozen=True, kw_only=True):
     """A rung that holds, what is shown in it, and what of the network: nothing, named hosts, or all of it.
 
     `loopback` names services of this machine that are there inside, as `127.0.0.1:5432`. `nests` lets a program build
-    a jail of its own inside.
+    a jail of its own inside. `env` is what every command gets that is not given another value.
     """
 
     rung: Rung
     mounts: Mounts
+    env: dict[str, str] = {}
     network: Literal["off", "allow", "host"] = "off"
     allow: tuple[str, ...] = ()
     loopback: tuple[str, ...] = ()
@@ -75,7 +76,7 @@ def run(  # noqa: PLR0913  what `proc.run` takes, and where
             cell.rung,
             command,
             cell.mounts,
-            env=env,
+            env={**cell.env, **env},
             network=Network.HOST if cell.network == "host" else door,
             nests=cell.nests,
             limits=limits,

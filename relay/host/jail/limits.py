@@ -7,7 +7,7 @@ Limits of the kernel hold for one process or one file; what a whole tree of proc
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -53,11 +53,18 @@ class _Seen(NamedTuple):
 class Watch:
     """Looks at one program's processes and at the folder that it fills.
 
-    `folder` is on the disk; `overlay` says where a folder of the program's own is, in which all is new.
+    `folder` is on the disk, and what lies `beside` counts with it; `overlay` says where a folder of the program's own
+    is, in which all is new.
     """
 
-    def __init__(self, bounds: Bounds, folder: Path | None, overlay: Callable[[], Path] | None = None) -> None:
-        self._bounds, self._folder, self._overlay = bounds, folder, overlay
+    def __init__(
+        self,
+        bounds: Bounds,
+        folder: Path | None,
+        overlay: Callable[[], Path] | None = None,
+        beside: Sequence[Path] = (),
+    ) -> None:
+        self._bounds, self._folder, self._overlay, self._beside = bounds, folder, overlay, beside
         self._memory = bounds.memory or os.sysconf("SC_PHYS_PAGES") * _PAGE // 2
         self._began = time.time() - _SLACK
         self._free = _free(folder) if folder else 0
@@ -88,7 +95,7 @@ class Watch:
         quiet = self._free - free < self._bounds.disk // 2 and now < self._next_walk + _SELDOM
         if quiet or now < self._next_walk:
             return False
-        new = _new(self._folder, self._began, below)
+        new = _new((self._folder, *self._beside), self._began, below)
         after = clock.monotonic()
         self._next_walk = after + _REST * (after - now)
         return new > self._bounds.disk
@@ -131,14 +138,14 @@ def _free(folder: Path) -> int:
     return 0
 
 
-def _new(folder: Path, began: float, below: Mapping[int, _Seen]) -> int:
-    """Return how many bytes of disk were filled since `began`: what changed in the folder, and open files without name.
+def _new(folders: Sequence[Path], began: float, below: Mapping[int, _Seen]) -> int:
+    """Return how many bytes of disk were filled since `began`: what changed in the folders, and files without name.
 
     The time of the last change is the kernel's: no program can set it.
     """
     counted: dict[tuple[int, int], int] = {}
-    device = folder.lstat().st_dev
-    for found in (*_walk(str(folder)), *_nameless(below)):
+    device = folders[0].lstat().st_dev
+    for found in (*(found for folder in folders for found in _walk(str(folder))), *_nameless(below)):
         if found.st_dev == device and found.st_ctime >= began:
             counted[found.st_dev, found.st_ino] = found.st_blocks * 512
     return sum(counted.values())

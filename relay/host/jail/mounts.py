@@ -40,9 +40,9 @@ class Access(Enum):
 class Mounts(Struct, frozen=True, kw_only=True):
     """What is there, by full and real path; what is not named does not exist inside.
 
-    `pinned` are files of the tree that stay as they are, with the sha256 they must have. `readable` and `writable`
-    lie outside the tree. `replaced` files have another content inside; `masked` folders are empty. `home` is the
-    person's home, which is empty but for what is named.
+    `pinned` are files of the tree that stay as they are, with the sha256 they must have. `readable`, `writable` and
+    `fleeting` lie outside the tree; writes to the last vanish where those to the tree do. `replaced` files have another
+    content inside; `masked` folders are empty. `home` is the person's home, which is empty but for what is named.
     """
 
     tree: Path
@@ -51,6 +51,7 @@ class Mounts(Struct, frozen=True, kw_only=True):
     pinned: dict[Path, str] = {}
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
+    fleeting: tuple[Path, ...] = ()
     replaced: dict[Path, bytes] = {}
     masked: tuple[Path, ...] = ()
 
@@ -60,14 +61,14 @@ class Mounts(Struct, frozen=True, kw_only=True):
         bwrap makes the destinations of mounts on the host, through links that an agent left (CVE-2026-87766,
         sandbox.md 4.4). So none lies where an agent writes but the pins, which are looked at just before.
         """
-        for path in (self.tree, *self.readable, *self.writable, *self.replaced, *self.masked):
+        for path in (self.tree, *self.readable, *self.writable, *self.fleeting, *self.replaced, *self.masked):
             if os.path.realpath(path) != str(path):
                 raise _astray(path, "is reached through a link, or is not absolute")
-        for path in (*self.readable, *self.writable, *self.replaced, *self.masked, self.home):
+        for path in (*self.readable, *self.writable, *self.fleeting, *self.replaced, *self.masked, self.home):
             for place in (self.tree, *self.writable):
                 if path.is_relative_to(place) and path != place:
                     raise _astray(path, f"lies in `{place}`, where an agent writes")
-        for path in (*self.readable, *self.writable):
+        for path in (*self.readable, *self.writable, *self.fleeting):
             if self.home.is_relative_to(path):
                 raise _astray(path, f"would show the home `{self.home}` as a whole")
         for path, sha256 in self.pinned.items():
@@ -83,6 +84,7 @@ def around(
     home: Path,
     readable: tuple[Path, ...] = (),
     writable: tuple[Path, ...] = (),
+    fleeting: tuple[Path, ...] = (),
 ) -> Mounts:
     """Return what a leg in a worktree sees: the worktree, and the repository without its secrets and the ledger.
 
@@ -96,6 +98,7 @@ def around(
         pinned={lease.path / ".git": lease.pointer_sha256},
         readable=(*readable, *_shown(common), *_borrowed(common)),
         writable=writable,
+        fleeting=fleeting,
         replaced={path: _cleaned(repo, path) for path in _configurations(common)},
         masked=tuple(path for path in (common / "relay",) if scan.kind(str(path)) == "a folder"),
     )

@@ -15,13 +15,12 @@ from typing import Final, Protocol
 
 from relay.errors import Exit, RelayError
 from relay.host import files, proc, term
-from relay.host.jail import bwrap, cgroup, rungs, tools
+from relay.host.jail import bwrap, cgroup, copies, rungs, tools
 from relay.host.jail.limits import USUAL, Bounds, Watch
 from relay.host.jail.mounts import Access, Mounts
 from relay.host.jail.rungs import Rung
 from relay.terms import Limits, Process
 
-_COPYING: Final = Limits(seconds=600)
 _PASSED: Final = frozenset(
     {"PATH", "LANG", "LANGUAGE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "JAVA_HOME", "GOROOT", "LD_LIBRARY_PATH"}
 )
@@ -87,8 +86,8 @@ def jailed(  # noqa: PLR0913  what `proc.run` takes, and what a jail adds
     mounts.check()
     words, named, asked = _through(network, command, env)
     with (
-        _scratch(rung, mounts) as copy,
-        bwrap.built(rung.program, mounts, bounds, asked._replace(copy=copy, nests=nests)) as jail,
+        _scratch(rung, mounts) as made,
+        bwrap.built(rung.program, mounts, bounds, asked._replace(copies=made, nests=nests)) as jail,
         cgroup.bounded(bounds.processes) as group,
     ):
 
@@ -106,7 +105,7 @@ def jailed(  # noqa: PLR0913  what `proc.run` takes, and what a jail adds
             sink=sink,
             spawned=begun,
             guard=proc.Guard(
-                _watch(mounts, bounds, copy, jail).look, jail.fds, jail.gone, harmless=mounts.access is Access.READ
+                _watch(mounts, bounds, made, jail).look, jail.fds, jail.gone, harmless=mounts.access is Access.READ
             ),
         )
         if ended.ended == "exit" and ended.code >= 0 and not jail.ran:
@@ -131,12 +130,12 @@ def _through(
     return words, dict(env), asked
 
 
-def _watch(mounts: Mounts, bounds: Bounds, copy: Path | None, jail: bwrap.Built) -> Watch:
+def _watch(mounts: Mounts, bounds: Bounds, made: Mapping[Path, Path], jail: bwrap.Built) -> Watch:
     """Return the watch over a jail and over where its writes go: the tree, its copy, or what is laid over it."""
     if mounts.access is Access.READ:
         return Watch(bounds, None)
-    if mounts.access is Access.WRITE or copy is not None:
-        return Watch(bounds, copy or mounts.tree)
+    if mounts.access is Access.WRITE or made:
+        return Watch(bounds, made.get(mounts.tree, mounts.tree), beside=(*mounts.writable, *made.values()))
     return Watch(bounds, None, lambda: Path(f"/proc/{jail.first}/root{mounts.tree}"))
 
 
@@ -156,21 +155,17 @@ def environment(named: Mapping[str, str], home: Path, *, inside: bool = False) -
 
 
 @contextmanager
-def _scratch(rung: Rung, mounts: Mounts) -> Iterator[Path | None]:
-    """Yield a copy of the tree for writes that vanish, where bwrap cannot lay them over it; it lies beside the tree."""
+def _scratch(rung: Rung, mounts: Mounts) -> Iterator[Mapping[Path, Path]]:
+    """Yield copies for writes that vanish, where bwrap cannot lay them over the tree; they lie beside it."""
     if mounts.access is not Access.SCRATCH or rung.overlay:
-        yield None
+        yield {}
         return
     folder = Path(tempfile.mkdtemp(prefix=f".{mounts.tree.name}.scratch-", dir=mounts.tree.parent))
     try:
-        copy = folder / "tree"
-        command = ["cp", "-a", "--reflink=auto", "--", str(mounts.tree), str(copy)]
-        alone = proc.Guard(look=lambda _: None, gone=lambda _: True, harmless=True)  # it starts nothing
-        ended = proc.run(command, cwd="/", env=proc.clean_env(), limits=_COPYING, guard=alone)
-        if ended.ended != "exit" or ended.code:
-            problem = f"`{mounts.tree}` could not be copied for a command that may write: {ended.text.strip()[-300:]}"
-            raise RelayError(problem, hint=f"see: df -h {mounts.tree.parent}", exit_code=Exit.HUMAN)
-        yield copy
+        made = {place: folder / str(number) for number, place in enumerate((mounts.tree, *mounts.fleeting))}
+        for place, copy in made.items():
+            copies.copy(place, copy)
+        yield made
     finally:
         files.remove_tree(folder)
 

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Final
 
 _SYSTEM: Final = ("/usr", "/bin", "/sbin", "/opt", "/nix", "/snap")
+_RUSTUP: Final = ("toolchains", "settings.toml", "update-hashes", "downloads", "tmp")
+"""rustup makes the last three where they are not, before anything else, and fails where it may not."""
 _KNOWN: Final = {
     ".local/bin": (
         *(".local/bin", ".local/lib", ".local/pipx/venvs", ".local/share/pipx/venvs", ".local/share/uv/tools"),
         *(".local/share/uv/python", ".local/share/mise/installs", ".local/share/claude/versions"),
     ),
-    ".cargo/bin": (".cargo/bin", ".rustup/toolchains", ".rustup/settings.toml"),
+    ".cargo/bin": (".cargo/bin", *(f".rustup/{name}" for name in _RUSTUP)),
     ".local/share/mise/shims": (".local/share/mise/installs", ".local/share/mise/shims"),
     ".asdf/shims": (".asdf/shims", ".asdf/installs", ".asdf/plugins"),
     ".volta/bin": (".volta/bin", ".volta/tools"),
