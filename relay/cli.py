@@ -85,6 +85,9 @@ def main(argv: list[str] | None = None) -> int:
         return 128 + interrupted.signum
     except (KeyboardInterrupt, click.Abort):
         return SIGINT
+    except click.exceptions.NoArgsIsHelpError as error:  # `relay queue`: the help is what was asked for
+        term.data(error.format_message())
+        return int(Exit.USAGE)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return int(Exit.OK)

@@ -58,4 +58,4 @@ def _at_night() -> Iterator[tuple[str, str, str]]:
         yield from standing.faults(found)
         wanted = found.job
     used = {phase.agent for phase in catalog.phases(here.repo, commit, settings)}
-    yield from rehearsal.run(wanted, settings.agents.values(), used)
+    yield from rehearsal.run(wanted, settings.agents.values(), used, found.method if found is not None else "")

@@ -4,10 +4,12 @@ Tracked by git, so it names no folder of this machine. The ledger travels in Act
 refs/relay/*; a spec that is done is remembered there, and a run that waits goes on from there.
 """
 
+import shlex
 from pathlib import Path
 from typing import Final
 
 from relay.errors import RelayError
+from relay.host import git, repository
 from relay.schedule import zones
 from relay.schedule.job import MARK, Job
 
@@ -107,15 +109,31 @@ def unavailable() -> str:
 
 
 def enable(job: Job) -> list[str]:
-    """Return the commands that are left to type: what is not committed starts nothing."""
-    del job
-    return [f"git add {WHERE} && git commit -m 'Start the nights' && git push"]
+    """Return the commands that are left to type, which commit this one file: what is not pushed starts nothing."""
+    [wanted] = texts(job).values()
+    there = git.blob(repository.discover(Path(job.folder)), "HEAD", WHERE) == wanted
+    return [_typed(job, *(() if there else (f"add {WHERE}", f"commit -m 'Start the nights' -- {WHERE}")), "push")]
 
 
 def disable(job: Job) -> list[str]:
-    """Return the commands that are left to type."""
-    del job
-    return [f"git rm --cached --ignore-unmatch {WHERE} && git commit -m 'Start no more nights' && git push"]
+    """Return the commands that are left to type: none where git has nothing of the workflow."""
+    try:
+        repo = repository.discover(Path(job.folder))
+    except RelayError:
+        return []
+    if git.blob(repo, "HEAD", WHERE) is not None:
+        return [_typed(job, f"commit -m 'Start no more nights' -- {WHERE}", "push")]
+    staged = git.code(repo, "cat-file", "-e", f":{WHERE}") == 0
+    todo = [_typed(job, f"rm -q --cached {WHERE}")] if staged else []
+    if git.blob(repo, "refs/remotes/origin/HEAD", WHERE) is not None:
+        todo.append(f"gh workflow disable {Path(WHERE).name}")
+    return todo
+
+
+def _typed(job: Job, *verbs: str) -> str:
+    """Return git's commands as they are typed where the person is: the workflow lies at the top of the checkout."""
+    at = "" if Path.cwd() == Path(job.folder) else f"-C {shlex.quote(job.folder)} "
+    return " && ".join(f"git {at}{verb}" for verb in verbs)
 
 
 def forget(job: Job) -> None:
@@ -139,6 +157,9 @@ def advice(job: Job) -> list[tuple[str, str]]:
     """Say what a fresh machine has not."""
     del job
     secrets = f"its keys are the repository's secrets {', '.join(KEYS)}, for pull requests RELAY_APP_TOKEN"
-    public = "the ledger lies in Actions' cache: in a public repository, pull requests of others can read it"
+    public = (
+        "in a public repository, pull requests of others can read the ledger, which lies in Actions' cache, "
+        "and GitHub stops the nights after 60 days without a commit"
+    )
     queue = 'entries of `relay queue add` stay on this machine; name specs that are committed: queue = "tasks/*.md"'
     return [(secrets, "gh secret set NAME"), (queue, ""), (public, "")]

@@ -26,7 +26,9 @@ BLOCK: Final = """\
 def texts(job: Job) -> dict[Path, bytes]:
     """Return the script that the line calls."""
     limit = ("timeout", "-k", str(GRACE), str(round(job.hours * 3600)))
-    return {script.path(job): script.text(job, script.before(job, limit, ("nice", "-n", "10")))}
+    path = script.path(job)
+    before, undo = script.before(job, limit, ("nice", "-n", "10")), f"{_typed(job)} && rm {shlex.quote(str(path))}"
+    return {path: script.text(job, before, undo)}
 
 
 def entry(job: Job) -> str:
@@ -48,24 +50,31 @@ def merged(table: str, block: str, key: str) -> str:
 
 
 def without(table: str, key: str) -> str:
-    """Return a crontab without the block of a key; one that was cut in half is refused, not guessed."""
-    begin, end = f"# relay nightly begin {key}", f"# relay nightly end {key}"
-    lines = table.splitlines(keepends=True)
-    plain = [line.strip() for line in lines]
-    if begin not in plain and end not in plain:
-        return table
-    if plain.count(begin) != 1 or plain.count(end) != 1 or plain.index(end) < plain.index(begin):
-        hint = f"crontab -e, and take out Relay's lines: those with {key} in them"
-        raise RelayError("the crontab has only a part of Relay's lines", hint=hint, exit_code=Exit.HUMAN)
-    return "".join((*lines[: plain.index(begin)], *lines[plain.index(end) + 1 :]))
+    """Return a crontab without the block of a key: all of it but what `block` returns."""
+    before, _, after = _parted(table, key)
+    return before + after
 
 
 def block(table: str, key: str) -> str:
     """Return what a crontab has between the markers of a key, and these; `""` where it has none."""
-    found = re.search(
-        rf"^# relay nightly begin {key}\n.*?^# relay nightly end {key}\n", table, re.MULTILINE | re.DOTALL
-    )
-    return found[0] if found else ""
+    return _parted(table, key)[1]
+
+
+def _parted(table: str, key: str) -> tuple[str, str, str]:
+    """Return a crontab as what is before the block of a key, the block, and what is after it.
+
+    Blanks around a marker, and an editor's CR, change nothing. One that was cut in half is refused, not guessed.
+    """
+    begin, end = f"# relay nightly begin {key}", f"# relay nightly end {key}"
+    lines = re.split(r"(?<=\n)", table)
+    plain = [line.strip() for line in lines]
+    if begin not in plain and end not in plain:
+        return table, "", ""
+    if plain.count(begin) != 1 or plain.count(end) != 1 or plain.index(end) < plain.index(begin):
+        hint = f"crontab -e, and take out Relay's lines: those with {key} in them"
+        raise RelayError("the crontab has only a part of Relay's lines", hint=hint, exit_code=Exit.HUMAN)
+    first, behind = plain.index(begin), plain.index(end) + 1
+    return "".join(lines[:first]), "".join(lines[first:behind]), "".join(lines[behind:])
 
 
 def read() -> str:
@@ -109,17 +118,22 @@ def disable(job: Job) -> list[str]:
     Where `crontab` is gone, that is left to type.
     """
     if unavailable():
-        begin, end = f"# relay nightly begin {job.key}", f"# relay nightly end {job.key}"
-        return [f"crontab -l | sed '/^{begin}$/,/^{end}$/d' | crontab -"]
+        return [_typed(job)]
     table = read()
     left = without(table, job.key)
     if left == table:
         return []
     if left.strip():
         _write(left)
-    else:
-        calls.run("crontab", "-r")
+    elif (ended := calls.run("crontab", "-r")).code != 0:
+        raise calls.refused("the crontab cannot be taken away", ended)
     return []
+
+
+def _typed(job: Job) -> str:
+    """Say what a person types to take Relay's lines out; where half of the block is gone, others' lines stay."""
+    around = f"/^# relay nightly begin {job.key}/,/^# relay nightly end {job.key}/"
+    return f"crontab -l | sed '{around}{{/{job.key}/d;/, by `relay schedule install`; /d;}}' | crontab -"
 
 
 def forget(job: Job) -> None:
@@ -131,7 +145,11 @@ def armed(job: Job) -> str:
     """Say whether the crontab still has the line as it was written; `""` where it cannot be asked."""
     if unavailable():
         return ""
-    found = block(read(), job.key)
+    table = read()
+    try:
+        found = block(table, job.key)
+    except RelayError:
+        return "edited by hand"
     return "active" if found == entry(job) else "edited by hand" if found else "not active"
 
 
@@ -141,6 +159,10 @@ def log(job: Job) -> str:
 
 
 def advice(job: Job) -> list[tuple[str, str]]:
-    """Say what cron cannot do."""
-    del job
-    return [("cron does not make up for a night that the machine slept through; `relay status` says so then", "")]
+    """Say what cron cannot do, and which line of a person's changes when it starts nights."""
+    said = [("cron does not make up for a night that the machine slept through; `relay status` says so then", "")]
+    zone = re.findall(r"^[ \t]*(CRON_TZ[ \t]*=.*?)[ \t\r]*$", _parted(read(), job.key)[0], re.MULTILINE)
+    if zone:
+        text = f"above Relay's line the crontab has `{zone[-1]}`: some crons read the time in that zone"
+        said.append((text, "crontab -e, and move that line below Relay's"))
+    return said

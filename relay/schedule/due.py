@@ -141,6 +141,27 @@ def _moments(line: Line, now: datetime, *, back: bool, skips: bool) -> Iterator[
 
     start = (now.astimezone(UTC) + (NEAR if back else -NEAR)).astimezone(now.tzinfo)
     for moment in CronSim(line.text, start, reverse=back):
-        moved = moment.hour not in line.hours or moment.minute not in line.minutes
-        if not (skips and moved):
+        if not (skips and _skipped(line, moment)):
             yield moment.astimezone(UTC)
+
+
+def _skipped(line: Line, moment: datetime) -> bool:
+    """Tell whether systemd leaves a moment out: it was moved out of a gap of the clock, or lies behind one.
+
+    Where the day's first time is in the gap, systemd goes on from as long behind it as the gap is, so one of two hours
+    swallows times that are there. Where the clock goes forward into standard time, as in Dublin, it gives the day up.
+    Both were counted with systemd 252.
+    """
+    if moment.hour not in line.hours or moment.minute not in line.minutes:
+        return True
+    midnight = moment.replace(hour=0, minute=0, fold=0)
+    if _offset(moment) - _offset(midnight) < timedelta(hours=1):
+        return False
+    first = midnight.replace(hour=line.hours[0], minute=line.minutes[0])
+    there = first.astimezone(UTC).astimezone(moment.tzinfo).replace(tzinfo=None)
+    moved = there > first.replace(tzinfo=None)
+    return moved and (there > moment.replace(tzinfo=None) or not moment.dst())
+
+
+def _offset(moment: datetime) -> timedelta:
+    return moment.utcoffset() or timedelta()

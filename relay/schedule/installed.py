@@ -1,8 +1,9 @@
 """What is installed, as the ledger remembers it, and whether the last night came when it was due."""
 
+import shlex
 import shutil
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Literal
 
@@ -50,12 +51,12 @@ def read(ledger: Ledger) -> Installed | None:
         found = msgspec.json.decode(data, type=Installed)
     except msgspec.MsgspecError as error:
         said = str(error)[:1].lower() + str(error)[1:]
-        hint = f"write it anew: rm {path} && relay schedule install"
+        hint = f"write it anew: rm {shlex.quote(str(path))} && relay schedule install"
         raise RelayError(f"`{path}` cannot be read: {said}", hint=hint, exit_code=Exit.GATE) from None
     if found.schema != SCHEMA:
         text = f"`{path}` has schema `{found.schema}`, and this version reads {SCHEMA}"
         raise RelayError(text, hint="use the version of Relay that wrote it", exit_code=Exit.GATE)
-    return None if _of_another(ledger, found.job) else found
+    return None if _of_another(ledger, found.job) else _moved(ledger, found)
 
 
 def _of_another(ledger: Ledger, job: Job) -> bool:
@@ -67,6 +68,16 @@ def _of_another(ledger: Ledger, job: Job) -> bool:
     except RelayError:
         return False
     return there.common != ledger.repo.common and _path(ledgers.at(there)).exists()
+
+
+def _moved(ledger: Ledger, found: Installed) -> Installed:
+    """Return a workflow where its repository is now: it moved along, as nothing else does that starts nights."""
+    top = ledger.repo.main_top or ledger.repo.top
+    if found.method != "actions" or top is None or Path(found.job.folder).is_dir():
+        return found
+    job = msgspec.structs.replace(found.job, folder=str(top))
+    moved = {f"{top}{path.removeprefix(found.job.folder)}": known for path, known in found.files.items()}
+    return msgspec.structs.replace(found, job=job, files=moved)
 
 
 def write(ledger: Ledger, found: Installed) -> None:
@@ -133,4 +144,6 @@ def _missed(ledger: Ledger, now: datetime) -> str | None:
     since = clock.stamp(last)
     if any(night.started >= since and night.ended_by != "missed" for night in nights.every(ledger)):
         return None
+    if wrong := nights.damaged(ledger, f"{last.astimezone(UTC):%y%m%d-%H%M}"):
+        return wrong
     return f"last night did not run: due {last:%Y-%m-%d %H:%M}"

@@ -30,7 +30,7 @@ class Done(Struct, frozen=True, kw_only=True):
 
 
 def install(ledger: Ledger, name: methods.Name, job: Job) -> Done:
-    """Write what the machine reads, remember it, and have it obeyed; what was installed another way goes first."""
+    """Write what the machine reads, remember it, and have it obeyed; what was another way, or elsewhere, goes first."""
     method = methods.METHODS[name]
     texts, _ = method.texts(job), method.entry(job)
     for path in texts:
@@ -41,7 +41,7 @@ def install(ledger: Ledger, name: methods.Name, job: Job) -> Done:
     before = installed.read(ledger)
     kept: tuple[str, ...] = ()
     todo: tuple[str, ...] = ()
-    if before is not None and (before.method, before.job.name) != (name, job.name):
+    if before is not None and (before.method, set(before.files)) != (name, {str(path) for path in texts}):
         gone = remove(ledger, before)
         kept, todo, before = gone.kept, gone.todo, None
     kept += _entry(before)
@@ -103,7 +103,7 @@ def _mine(path: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     if MARK.encode() not in data:
-        hint = f"look at it, then move it away: cat {path}"
+        hint = f"look at it, then move it away: cat {shlex.quote(str(path))}"
         raise RelayError(f"`{path}` is there, and Relay did not write it", hint=hint, exit_code=Exit.HUMAN)
 
 

@@ -50,3 +50,9 @@ def program(name: str, job: Job) -> str | None:
 def label(job: Job) -> str:
     """Name the job in a sentence."""
     return f"Relay's nights in {job.project}"
+
+
+def orphaned(job: Job, undo: str) -> str:
+    """Say in one line that there is no repository any more, and what to type: no command of Relay's works there."""
+    said = f"no night was started: there is no `{job.folder}` any more; where it was moved, type there: "
+    return f"{said}relay schedule install; else take its schedule away: {undo}"

@@ -8,12 +8,23 @@ from pathlib import Path
 from typing import Final
 
 from relay.errors import RelayError
+from relay.host import clock
 from relay.schedule import calls, due, script
 from relay.schedule.due import Line
 from relay.schedule.job import MARK, Job
 
 MOST: Final = 64
 """Times that a property list may count up; it knows neither lists nor steps."""
+
+
+ENDING: Final = 36
+"""What `launchctl bootout` exits with while a night is still being ended: EINPROGRESS of a Mac."""
+
+BUSY: Final = frozenset({5, 37})
+"""What `launchctl bootstrap` exits with while the name is not free yet: EIO, and EALREADY of a Mac."""
+
+WAITS: Final = (1, 2, 4, 8)
+"""Seconds between the times that it is asked then."""
 
 
 def name(job: Job) -> str:
@@ -40,10 +51,11 @@ def texts(job: Job) -> dict[Path, bytes]:
         "ExitTimeOut": 120,
         "SoftResourceLimits": {"NumberOfFiles": 4096},
     }
+    undo = f"launchctl bootout {_domain()}/{name(job)}; rm {shlex.join(map(str, (_path(job), script.path(job))))}"
     head, mark, rest = plistlib.dumps(wanted, sort_keys=False).partition(b"<plist ")
     return {
         _path(job): head + f"<!-- {MARK} -->\n".encode() + mark + rest,
-        script.path(job): script.text(job, script.before(job, awake, ("nice", "-n", "10"))),
+        script.path(job): script.text(job, script.before(job, awake, ("nice", "-n", "10")), undo),
     }
 
 
@@ -97,8 +109,14 @@ def enable(job: Job) -> list[str]:
     words = ("launchctl", "bootstrap", _domain(), str(_path(job)))
     if unavailable():
         return [shlex.join(words)]
-    calls.run("launchctl", "bootout", f"{_domain()}/{name(job)}")  # it goes by the old list until it is let go
+    # It goes by the old list until it is let go, and of one whose night was running it lets go some seconds later.
+    gone = calls.run("launchctl", "bootout", f"{_domain()}/{name(job)}")
     ended = calls.run(*words)
+    for wait in WAITS if gone.code in {0, ENDING} else ():
+        if ended.code not in BUSY:
+            break
+        clock.pause(wait)
+        ended = calls.run(*words)
     if ended.code != 0:
         raise calls.refused(f"launchd refuses `{name(job)}`", ended)
     return []
@@ -109,7 +127,10 @@ def disable(job: Job) -> list[str]:
     words = ("launchctl", "bootout", f"{_domain()}/{name(job)}")
     if unavailable():
         return [shlex.join(words)]
-    calls.run(*words)
+    ended = calls.run(*words)
+    # It refuses what it does not know, too: what counts is whether it still knows the job.
+    if ended.code not in {0, ENDING} and armed(job) == "active":
+        raise calls.refused(f"launchd does not let `{name(job)}` go", ended)
     return []
 
 

@@ -25,12 +25,17 @@ Found = tuple[str, str, str]
 """Level, text and hint of a look, as the doctor prints it."""
 
 AGAIN: Final = "put it on PATH, then freeze that anew: relay schedule install"
+SHOWN: Final = 5
+"""How many lines are named; the rest are counted."""
 PROGRAMS: Final = {"claude-code": "claude", "codex": "codex"}
 """Backend to the program that it drives; a command names its own."""
 
 
-def environment(job: Job) -> dict[str, str]:
-    """Return all that a night has: what a scheduler sets, what was frozen, and the person's file of variables."""
+def environment(job: Job, method: str = "") -> tuple[dict[str, str], list[int]]:
+    """Return all that a night has: what a scheduler sets, what was frozen, and the person's file of variables.
+
+    And the numbers of the lines in that file that are not read there.
+    """
     user = pwd.getpwuid(os.getuid())
     env = {
         "HOME": os.environ.get("HOME", "") or user.pw_dir,
@@ -43,15 +48,21 @@ def environment(job: Job) -> dict[str, str]:
         text = files.read(Path(job.env_file).resolve()).decode("utf-8", "replace")
     except (OSError, RelayError):
         text = ""
-    return {**env, **script.variables(text)}
+    own, unread = script.variables(text, marked=method != "systemd")
+    return {**env, **own}, unread
 
 
-def run(job: Job, agents: Iterable[Agent], used: Container[str]) -> Iterator[Found]:
+def run(job: Job, agents: Iterable[Agent], used: Container[str], method: str = "") -> Iterator[Found]:
     """Yield what the doctor finds there, and first which agents' programs are not; `used` are those a phase names."""
-    env = environment(job)
+    env, unread = environment(job, method)
     yield "ok", f"PATH at night: {env['PATH']}", ""
     if (path := Path(job.env_file)).exists() and path.stat().st_mode & 0o077:
         yield "warn", f"others can read `{path}`, and keys may stand in it", f"chmod 600 {shlex.quote(str(path))}"
+    if unread:
+        many = "s" * (len(unread) != 1)
+        numbers = ", ".join(map(str, unread[:SHOWN])) + f" and {len(unread) - SHOWN} more" * (len(unread) > SHOWN)
+        hint = "write NAME=value, without `export`, and save it without a byte-order mark"
+        yield "warn", f"line{many} {numbers} of `{path}`: not NAME=value, so not read at night", hint
     lacking = {agent.name: problem for agent in agents if (problem := _lacks(agent, env["PATH"]))}
     for name, problem in lacking.items():
         yield "FAIL" if name in used else "warn", f"agent {name}: not installed at night: {problem}", AGAIN

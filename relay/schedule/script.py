@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 from typing import Final
 
+from relay.schedule import job as jobs
 from relay.schedule.job import MARK, Job, label, program
 
 LOG: Final = 1 << 20
@@ -20,11 +21,19 @@ TEXT: Final = """\
 {env}
 # What else is needed, such as keys: lines NAME=value, quotes around the value or not, nothing in it is expanded.
 env={env_file}
+relay_mark=$(printf '\\357\\273\\277') relay_cr=$(printf '\\r') relay_line=0 relay_unread=
 if [ -r "$env" ]; then
   while IFS= read -r line || [ -n "$line" ]; do
-    name=${{line%%=*}} value=${{line#*=}}
-    case $line in [A-Za-z_]*=*) ;; *) continue ;; esac
-    case $name in *[!A-Za-z0-9_]*) continue ;; esac
+    relay_line=$((relay_line + 1))
+    line=${{line#"$relay_mark"}}
+    relay_mark=
+    line=${{line%"$relay_cr"}}
+    line=${{line#"${{line%%[![:blank:]]*}}"}}
+    line=${{line%"${{line##*[![:blank:]]}}"}}
+    case $line in '' | '#'* | ';'*) continue ;; *=*) name=${{line%%=*}} value=${{line#*=}} ;; *) name= ;; esac
+    name=${{name%"${{name##*[![:blank:]]}}"}}
+    value=${{value#"${{value%%[![:blank:]]*}}"}}
+    case $name in '' | [!A-Za-z_]* | *[!A-Za-z0-9_]*) relay_unread="$relay_unread $relay_line"; continue ;; esac
     case $value in
       \\"*\\") value=${{value#?}} value=${{value%?}} ;;
       \\'*\\') value=${{value#?}} value=${{value%?}} ;;
@@ -36,6 +45,12 @@ fi
 log={log}
 (umask 077 && mkdir -p "${{log%/*}}" && : >>"$log")
 if [ -f "$log" ] && [ "$(wc -c <"$log")" -gt {most} ]; then mv -f "$log" "$log.1"; fi
+if ! [ -d {folder} ]; then
+  said={said}
+  [ "$(tail -n 1 "$log" 2>/dev/null)" = "$said" ] || {{ printf '%s\\n' "$said" >>"$log"; printf '%s\\n' "$said" >&2; }}
+  exit 2
+fi
+[ -z "$relay_unread" ] || printf 'relay: %s: not NAME=value, so not read: line%s\\n' {env_file} "$relay_unread" >>"$log"
 cd || cd /
 exec {command} </dev/null >>"$log" 2>&1
 """
@@ -46,8 +61,12 @@ def path(job: Job) -> Path:
     return Path(job.env_file).parent / "schedule" / f"{job.name}.sh"
 
 
-def text(job: Job, before: tuple[str, ...]) -> bytes:
-    """Return the script; `before` are the words of programs that start the command, such as `nice -n 10`."""
+def text(job: Job, before: tuple[str, ...], undo: str = "") -> bytes:
+    """Return the script; `before` are the words of programs that start the command, such as `nice -n 10`.
+
+    `undo` is the command that takes the schedule away where there is no repository any more: the log and cron's mail
+    name it once.
+    """
     env = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in job.env.items())
     command = shlex.join((*before, *job.command))
     return TEXT.format(
@@ -57,6 +76,8 @@ def text(job: Job, before: tuple[str, ...]) -> bytes:
         env_file=shlex.quote(job.env_file),
         log=shlex.quote(job.log),
         most=LOG,
+        folder=shlex.quote(job.folder),
+        said=shlex.quote(jobs.orphaned(job, undo)),
         command=command,
     ).encode()
 
@@ -67,12 +88,18 @@ def before(job: Job, *programs: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word for name, rest in found if name is not None for word in (name, *rest))
 
 
-def variables(text: str) -> dict[str, str]:
-    """Read a file of variables as the script does."""
-    found = {}
-    for line in text.split("\n"):
-        name, equals, value = line.partition("=")
-        if equals and name.isascii() and name.isidentifier():
+def variables(text: str, *, marked: bool = True) -> tuple[dict[str, str], list[int]]:
+    """Read a file of variables as the script does; return them, and the numbers of the lines that are not read.
+
+    systemd reads the same lines, but takes off no byte-order mark: for it nothing is `marked`.
+    """
+    found, unread = {}, []
+    for number, whole in enumerate(text.removeprefix("\ufeff" * marked).split("\n"), 1):
+        line = whole.removesuffix("\r").strip(" \t")
+        name, equals, value = (part.strip(" \t") for part in line.partition("="))
+        if equals and name.isascii() and name.isidentifier() and line[0] not in "#;":
             quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
             found[name] = value[1:-1] if quoted else value
-    return found
+        elif line and line[0] not in "#;":
+            unread.append(number)
+    return found, unread

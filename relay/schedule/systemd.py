@@ -11,6 +11,7 @@ from typing import Final
 
 from relay.host import files
 from relay.schedule import calls, due
+from relay.schedule import job as jobs
 from relay.schedule.due import Line
 from relay.schedule.job import MARK, Job, label
 
@@ -27,6 +28,7 @@ Description={label}
 Type=oneshot
 {env}
 EnvironmentFile=-{env_file}
+ExecCondition=:{condition}
 ExecStart=:{command}
 TimeoutStartSec={minutes}min
 TimeoutStopSec=2min
@@ -58,15 +60,36 @@ DELAY: Final = "RandomizedDelaySec=10min\nFixedRandomDelay=true\n"
 """Two repositories of one person do not begin in the same minute; each keeps its own."""
 
 
+STANDS: Final = 'test -d "$1" || { printf \'%s\\n\' "$2"; exit 1; }'
+"""What a shell asks first: without its repository a night is skipped, and the journal says what to type."""
+
+DONE: Final = {
+    "is-active": {"inactive", "failed", "unknown"},
+    "is-enabled": {"disabled", "masked", "masked-runtime", "static", "not-found"},
+}
+"""What systemd says of a timer that starts nothing any more."""
+
+
 def texts(job: Job) -> dict[Path, bytes]:
     """Return the two units, by the files they go to."""
     line = due.read(job.at)
     folder = files.config_home() / "systemd" / "user"
+    units = tuple(folder / f"{job.name}.{kind}" for kind in ("service", "timer"))
+    undo = f"systemctl --user disable --now {job.name}.timer; rm {shlex.join(map(str, units))}"
+    condition = (
+        "/bin/sh",
+        "-c",
+        STANDS,
+        "sh",
+        job.folder,
+        jobs.orphaned(job, f"{undo}; systemctl --user daemon-reload"),
+    )
     service = SERVICE.format(
         mark=MARK,
         label=label(job),
         env="\n".join(f"Environment={_quoted(f'{name}={value}')}" for name, value in job.env.items()),
         env_file=job.env_file.replace("%", "%%"),
+        condition=" ".join(map(_quoted, condition)),
         command=" ".join(map(_quoted, job.command)),
         minutes=round(job.hours * 60),
     )
@@ -77,7 +100,7 @@ def texts(job: Job) -> dict[Path, bytes]:
         persistent="true" if job.missed == "once" else "false",
         delay=DELAY if len(line.hours) == len(line.minutes) == 1 else "",
     )
-    return {folder / f"{job.name}.service": service.encode(), folder / f"{job.name}.timer": timer.encode()}
+    return dict(zip(units, (service.encode(), timer.encode()), strict=True))
 
 
 def entry(job: Job) -> str:
@@ -166,12 +189,21 @@ def enable(job: Job) -> list[str]:
 
 def disable(job: Job) -> list[str]:
     """Stop the timer, and have it started no more; return the commands that are left to type."""
-    words = ("systemctl", "--user", "disable", "--now", f"{job.name}.timer")
+    timer = f"{job.name}.timer"
+    words = ("systemctl", "--user", "disable", "--now", timer)
     if unavailable():
         return [shlex.join(words), "systemctl --user daemon-reload"]
-    calls.run(*words)
-    calls.run("systemctl", "--user", "clean", "--what=state", f"{job.name}.timer")
+    ended = calls.run(*words)
+    # It refuses where the unit's file is gone, too: what counts is whether anything still starts nights.
+    if ended.code != 0 and any(_says(what, timer) not in DONE[what] for what in DONE):
+        raise calls.refused(f"systemd does not let `{timer}` go", ended)
+    calls.run("systemctl", "--user", "clean", "--what=state", timer)
     return []
+
+
+def _says(what: str, unit: str) -> str:
+    """Return systemd's word for how a unit is."""
+    return calls.run("systemctl", "--user", what, unit).text.strip().partition("\n")[0]
 
 
 def forget(job: Job) -> None:

@@ -78,6 +78,30 @@ def test_a_time_in_the_gap_is_due_when_it_ends_or_with_systemd_the_next_day() ->
     assert due.last(line, evening, skips=True) == datetime(2027, 3, 27, 2, 30, tzinfo=BERLIN)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "date", "times"),
+    [
+        ("Antarctica/Troll", "0 2-3 * * *", "2027-03-28", []),
+        ("Antarctica/Troll", "0 2-4 * * *", "2027-03-28", ["02:00"]),
+        ("Africa/Casablanca", "0 2-3 * * *", "2027-03-14", []),
+        ("Africa/Casablanca", "0 1-3 * * *", "2027-03-14", ["01:00", "02:00"]),
+        ("Europe/Dublin", "0 1-3 * * *", "2027-03-28", []),
+        ("Europe/Berlin", "0 2-3 * * *", "2027-03-28", ["01:00"]),
+        ("Australia/Lord_Howe", "17,45 2 * * *", "2027-10-02", ["15:45"]),
+    ],
+)
+def test_behind_a_gap_systemd_leaves_out_what_was_counted_with_it(
+    name: str, text: str, date: str, times: list[str]
+) -> None:
+    line, zone, start = due.read(text), ZoneInfo(name), datetime.fromisoformat(f"{date}T00:00:00+00:00")
+    end = start + timedelta(hours=20)
+    found = due.coming(line, start.astimezone(zone), 12, skips=True)
+    assert [f"{one.astimezone(UTC):%H:%M}" for one in found if one < end] == times
+    last = due.last(line, end.astimezone(zone), skips=True)
+    assert last is not None
+    assert ([f"{last.astimezone(UTC):%H:%M}"] if last > start else []) == times[-1:]
+
+
 def test_a_time_in_the_fold_is_due_once_and_is_past_in_the_second_hour() -> None:
     line = due.read("02:30")
     assert _said(due.coming(line, FOLD, 2)) == ["10-31 02:30+0200", "11-01 02:30+0100"]

@@ -242,3 +242,31 @@ def test_a_night_that_another_holds_off_is_no_failure(world: World) -> None:
     )
     assert set(said.split()) == {"Result=success", "ExecMainStatus=75"}
     assert [night["ended_by"] for night in records.nights(world)] == ["held"]
+
+
+def test_without_its_repository_a_night_is_skipped_and_the_words_that_are_said_take_the_timer_away(
+    tmp_path: Path,
+) -> None:
+    world = _odd(tmp_path)
+    said = _manager(
+        """
+        $RELAY schedule install --with systemd 2>/dev/null
+        units=$XDG_CONFIG_HOME/systemd/user
+        service=$(basename "$units"/*.service)
+        mkdir -p "/run/mine/systemd/user/$service.d"
+        printf '[Service]\\nStandardOutput=file:/run/said\\n' >"/run/mine/systemd/user/$service.d/said.conf"
+        systemctl --user daemon-reload
+        mv "$PWD" "$PWD.away"
+        cd /
+        systemctl --user start "$service" 2>/dev/null || true
+        systemctl --user show "$service" --property=Result
+        cat /run/said
+        sh -c "$(sed 's/.*take its schedule away: //' /run/said)" 2>/dev/null
+        systemctl --user list-unit-files 'relay-*' --no-legend || true
+        find "$units" -name 'relay-*'
+        """,
+        world,
+    )
+    result, line = said.splitlines()
+    assert result == "Result=exec-condition"
+    assert f"there is no `{world.root}` any more" in line
