@@ -47,7 +47,12 @@ def _night(here: Ledger, named: str | None) -> Night | None:
     if named:
         return nights.named(here, named)
     newest = nights.newest(here)
-    if newest is None and named is not None:
+    if wrong := nights.damaged(here, newest.id if newest is not None else ""):
+        if newest is None and named is not None:
+            raise RelayError(wrong, hint="relay status", exit_code=Exit.GATE)
+        before = "the newest run" if newest is None else f"the night before it, {newest.id}"
+        term.say(f"{term.style('warning:', 'yellow')} {wrong}; this is about {before}")
+    elif newest is None and named is not None:
         raise RelayError("there was no night here yet", hint="relay nightly")
     return newest
 
@@ -78,7 +83,7 @@ def _open(here: Ledger, name: str, page: bytes) -> None:
     files.write(path, page)
     term.event("page", path=str(path), bytes=len(page))
     if not webbrowser.open(path.as_uri()):
-        raise RelayError("no browser could be opened", hint=f"open {path}", exit_code=Exit.HUMAN)
+        raise RelayError("no browser could be opened", hint=f"open {shlex.quote(str(path))}", exit_code=Exit.HUMAN)
 
 
 def _told(here: Ledger, night: Night | None, run: str) -> int:
@@ -97,7 +102,7 @@ def _told(here: Ledger, night: Night | None, run: str) -> int:
     if rows:
         term.data("")
         term.table(rows, headers)
-    for lines in (morning.asked(told), morning.passed_over(told.skipped)):
+    for lines in (morning.asked(told, at), morning.before(told.waiting, at), morning.passed_over(told.skipped)):
         if lines:
             term.data("\n" + "\n".join(lines))
     return 0
@@ -114,6 +119,7 @@ def _events(told: Morning) -> None:
             run=one.run,
             title=one.title,
             outcome=one.outcome,
+            forced=one.forced,
             yours=one.yours,
             needs=one.needs,
             question=one.question,
@@ -126,6 +132,8 @@ def _events(told: Morning) -> None:
             seconds=round(one.spent.seconds, 3),
             night=msgspec.to_builtins(item) if item is not None else None,
         )
+    for one in told.waiting:
+        term.event("waiting", run=one.run, outcome=one.outcome, next=[command.text for command in one.commands])
     for skipped in told.skipped:
         term.event("skipped", **msgspec.to_builtins(skipped))
     for alert in told.alerts:

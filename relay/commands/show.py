@@ -7,12 +7,11 @@ from relay.commands import common
 from relay.host import term
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
-from relay.report import items, pick
+from relay.report import figures, items, pick
 from relay.report import leg as legs
 from relay.report import run as runs
 from relay.report.run import Glance
 from relay.rules import steering
-from relay.telling import coloured
 
 SHORT = 12
 """Digits of a hash that are shown."""
@@ -114,6 +113,7 @@ def _run(here: Ledger, seen: Glance) -> int:
             run=plan.run,
             title=plan.title,
             outcome=seen.outcome,
+            forced=seen.forced,
             unchecked=plan.unchecked,
             held=seen.held,
             base=seen.base,
@@ -130,7 +130,7 @@ def _run(here: Ledger, seen: Glance) -> int:
         return 0
     branch = plan.base_ref.removeprefix("refs/heads/") or "a detached HEAD"
     term.data(f"{term.style(plan.run, 'bold')}  {plan.title}")
-    stands = coloured(seen.outcome) + " (held)" * seen.held
+    stands = runs.coloured(seen.outcome, forced=seen.forced) + " (held)" * seen.held
     term.data(f"{stands}, base {branch} at {seen.base[:12]}, head {seen.head[:12]}")
     if seen.rows:
         term.data("")
@@ -178,7 +178,7 @@ def _judged(seen: Glance) -> None:
                 term.style("blocks", "red") if one.finding.blocks else "advice",
                 one.finding.severity,
                 one.finding.evidence,
-                f"{one.finding.path}:{one.finding.line}",
+                f"{figures.named(one.finding.path)}:{one.finding.line}",
                 one.leg,
                 one.title,
             ]

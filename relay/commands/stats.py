@@ -7,6 +7,7 @@ from relay.commands import common
 from relay.host import files, term
 from relay.record import ledger as ledgers
 from relay.report import stats
+from relay.report.figures import Spent
 from relay.report.stats import Stats, Use
 
 
@@ -17,7 +18,7 @@ def command(file: str | None) -> int:
     """Count over all runs: how many settle, in how many rounds, minutes and money, what findings were worth."""
     here = common.ledger()
     runs = ledgers.runs(here)
-    if not runs:
+    if not runs and file is None:
         term.say("no runs yet")
         term.hint("relay run SPEC")
         return 0
@@ -60,7 +61,6 @@ def _tables(counted: Stats) -> None:
 
 def _events(counted: Stats) -> None:
     """Tell all that was counted as JSON lines."""
-    spent = counted.spent
     term.event(
         "stats",
         runs=len(counted.accounts),
@@ -68,11 +68,12 @@ def _events(counted: Stats) -> None:
         decided=counted.decided,
         settled=counted.settled,
         settled_rate=counted.settled_rate,
+        forced=counted.forced,
         rounds={str(rounds): number for rounds, number in counted.rounds.items()},
         mean_rounds=counted.mean_rounds,
         review_share=counted.review_share,
         endings=counted.endings,
-        **_spent(spent.legs, spent.seconds, spent.microusd, spent.unknown, spent.tokens),
+        **_spent(counted.spent),
     )
     for kind, uses in (("phase", counted.phases), ("agent", counted.agents)):
         for use in uses:
@@ -80,35 +81,33 @@ def _events(counted: Stats) -> None:
     for tally in counted.tallies:
         term.event("tally", **msgspec.to_builtins(tally))
     for one in counted.accounts:
-        its = one.spent
         term.event(
             "run",
             run=one.run,
             outcome=one.outcome,
+            forced=one.forced,
             rounds=one.rounds,
             score=one.score or None,
-            **_spent(its.legs, its.seconds, its.microusd, its.unknown, its.tokens),
+            **_spent(one.spent),
         )
     for leg, breach in counted.breaches:
         term.event("breach", leg=leg, what=breach)
 
 
 def _use(kind: str, use: Use) -> None:
-    its = use.spent
-    term.event(
-        kind,
-        name=use.name,
-        judge=use.judge,
-        **_spent(its.legs, its.seconds, its.microusd, its.unknown, its.tokens),
-    )
+    term.event(kind, name=use.name, judge=use.judge, **_spent(use.spent))
 
 
-def _spent(legs: int, seconds: float, microusd: int, unknown: int, tokens: int) -> dict[str, object]:
-    """Name the figures as they stand in every event; `cost_unknown` counts the legs that no cost is known of."""
+def _spent(its: Spent) -> dict[str, object]:
+    """Name the figures as they stand in every event; `cost_unknown` counts the legs that no cost is known of.
+
+    `tokens_unknown` counts those whose tokens nobody counted; a run that cannot be read counts as one leg in both.
+    """
     return {
-        "legs": legs,
-        "seconds": round(seconds, 3),
-        "cost_microusd": microusd,
-        "cost_unknown": unknown,
-        "tokens": tokens,
+        "legs": its.legs,
+        "seconds": round(its.seconds, 3),
+        "cost_microusd": its.microusd,
+        "cost_unknown": its.unknown,
+        "tokens": its.tokens,
+        "tokens_unknown": its.uncounted,
     }

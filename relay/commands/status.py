@@ -14,7 +14,6 @@ from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.report import run as report
 from relay.rules import plan as rules
-from relay.telling import coloured
 
 ENDED = frozenset({"shipped", "not-accepted"})
 
@@ -66,7 +65,7 @@ def _held(here: Ledger) -> str | None:
 
 
 def _stands(line: dict[str, object]) -> str:
-    return coloured(str(line["outcome"])) + (" (held)" * bool(line["held"]))
+    return report.coloured(str(line["outcome"]), forced=bool(line["forced"])) + (" (held)" * bool(line["held"]))
 
 
 def _over(line: dict[str, object]) -> bool:
@@ -93,23 +92,30 @@ def _watch(here: Ledger, *, everything: bool) -> int:
             while True:
                 lines.held = _held(here)
                 rows = [row for run in ledgers.runs(here) if (row := _row(lines, run, everything=everything))]
-                said = [text for _, text in _raised(here)] + ([] if rows else ["no open runs"])
-                rows, left = _fitting(rows, lines.held, shutil.get_terminal_size().lines - len(said) - 3)
-                if left:
-                    said.append(f"{report.count(left, 'older run')} not shown: relay status")
-                show(rows, ("run", "outcome", "leg", "time", "cost", "used so far", "needs"), said)
+                show(*_screen(rows, lines.held, [text for _, text in _raised(here)]))
                 clock.pause(PAUSE)
     except KeyboardInterrupt:
         return 0
 
 
-def _fitting(rows: list[list[str]], held: str | None, room: int) -> tuple[list[list[str]], int]:
-    """Return the newest rows that a screen has room for, the run in progress among them, and how many it has not."""
-    left = len(rows) - max(room, 1)
-    if left <= 0:
-        return rows, 0
-    kept = [row for row in rows[:left] if row[0] == held]
-    return [*kept, *rows[left + len(kept) :]], left
+def _screen(
+    rows: list[list[str]], held: str | None, raised: list[str]
+) -> tuple[list[list[str]], tuple[str, ...], list[str]]:
+    """Lay out what a screen has room for: the run in progress first, then the newest; how many are not shown; alerts.
+
+    Each row takes a line, so the lines can be counted; the others are a header, a blank one, and what is said below.
+    """
+    import textwrap
+
+    size = shutil.get_terminal_size()
+    said = [line for text in raised for line in textwrap.wrap(text, size.columns)]
+    said = [*([] if rows else ["no open runs"]), *said[: max(size.lines - 5, 1)]]
+    rows = sorted(rows, key=lambda row: row[0] != held)
+    if left := max(len(rows) - max(size.lines - len(said) - 3, 1), 0):
+        first = [row for row in rows[:1] if row[0] == held]
+        rows = [*first, *rows[left + len(first) :]]
+        said.insert(0, f"{report.count(left, 'older run')} not shown: relay status")
+    return rows, ("run", "outcome", "leg", "time", "needs, or used so far", "cost"), said
 
 
 class Lines:
@@ -154,21 +160,20 @@ def _row(lines: Lines, run: str, *, everything: bool) -> list[str] | None:
         _stands(line),
         doing.told if doing is not None else str(line["leg"] or "-"),
         figures.span(doing.seconds if doing is not None else float(str(line["seconds"]))),
+        doing.used if doing is not None else report.near(run, str(line["needs"])),
         figures.Spent(microusd=spent, unknown=not line["cost_complete"]).money,
-        doing.used if doing is not None else "",
-        str(line["needs"]),
     ]
 
 
 def _line(here: Ledger, run: str, *, held: bool) -> dict[str, object]:
     """Derive one run's line from its receipts; a run that cannot be read says so instead of hiding the others."""
     try:
-        plan = ledgers.read_plan(here, run)
-        chain = ledgers.receipts(here, run)
+        plan, chain = ledgers.read(here, run)
     except RelayError as error:
         return {
             "run": run,
             "outcome": "unreadable",
+            "forced": False,
             "held": held,
             "leg": None,
             "score": None,
@@ -184,6 +189,7 @@ def _line(here: Ledger, run: str, *, held: bool) -> dict[str, object]:
     return {
         "run": run,
         "outcome": rules.standing(plan, step),
+        "forced": report.forced(chain, step),
         "held": held,
         "leg": chain[-1].leg if chain else None,
         "score": next((receipt.score for receipt in reversed(legs) if receipt.score), None),

@@ -11,26 +11,12 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final, Literal, TextIO
+from typing import Final, TextIO
 
 from relay.errors import RelayError
-from relay.host import redact
+from relay.host import cells, redact
 
-Colour = Literal["bold", "dim", "red", "green", "yellow", "blue", "cyan"]
-
-# Unicode noncharacters, which no text may contain: they stand for a colour until a stream is known.
-_MARKS: Final = {
-    "bold": ("\ufdd1", "\x1b[1m"),
-    "dim": ("\ufdd2", "\x1b[2m"),
-    "red": ("\ufdd3", "\x1b[31m"),
-    "green": ("\ufdd4", "\x1b[32m"),
-    "yellow": ("\ufdd5", "\x1b[33m"),
-    "blue": ("\ufdd6", "\x1b[34m"),
-    "cyan": ("\ufdd7", "\x1b[36m"),
-}
-_END: Final = ("\ufdd0", "\x1b[0m")
-_CODES: Final = str.maketrans(dict([*_MARKS.values(), _END]))
-_NO_CODES: Final = str.maketrans(dict.fromkeys((mark for mark, _ in (*_MARKS.values(), _END)), ""))
+Colour = cells.Colour
 
 _CONTROL: Final = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -57,7 +43,7 @@ def configure(*, quiet: bool, verbose: bool, json: bool) -> None:
 
 def plain(text: str) -> str:
     """Return `text` without anything that a terminal would obey: only letters, tabs and line ends are left."""
-    return _without_controls(text).translate(_NO_CODES)
+    return cells.bare(_without_controls(text))
 
 
 def _without_controls(text: str) -> str:
@@ -66,13 +52,13 @@ def _without_controls(text: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Return what may be shown: first without controls, since one could stand inside a secret."""
-    return redact.own().text(_without_controls(text))
+    """Return what may be shown: first without controls and foreign marks, since one could stand inside a secret."""
+    return redact.own().text(cells.ours(_without_controls(text)))
 
 
 def style(text: str, colour: Colour) -> str:
     """Return `text` in a colour, for a stream that shows colours; elsewhere it is just the text."""
-    return f"{_MARKS[colour][0]}{plain(text)}{_END[0]}"
+    return cells.marked(plain(text), colour)
 
 
 def data(text: str) -> None:
@@ -118,8 +104,8 @@ def live(text: str) -> None:
         return
     if text or _Voice.live:
         width = shutil.get_terminal_size().columns - 1
-        shown = re.sub(r"[\n\t]", " ", _safe(text))[:width]
-        while _width(shown) > width:
+        shown = re.sub(r"[\n\t]", " ", cells.bare(_safe(text)))[:width]
+        while cells.wide(shown) > width:
             shown = shown[:-1]
         _Voice.live = bool(text)
         _write(stream, f"\r\x1b[2K{shown}")
@@ -152,41 +138,39 @@ def error(problem: RelayError) -> None:
 
 
 def table(rows: Iterable[Sequence[str]], headers: Sequence[str] = ()) -> None:
-    """Print rows as aligned columns on stdout; a cell may be styled and stays on one line."""
+    """Print rows as aligned columns on stdout; a cell may be styled and stays on one line.
+
+    On a terminal that is too narrow the last columns stand below each row, indented, each after the name of its column.
+    """
     lines = [[_one_line(cell) for cell in row] for row in rows]
     if headers:
         lines.insert(0, [style(header, "bold") for header in headers])
     if not lines:
         return
-    columns = range(max(map(len, lines)))
-    widths = [max(_width(line[at]) for line in lines if at < len(line)) for at in columns]
-    for line in lines:
-        cells = (cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=False))
-        data("  ".join(cells).rstrip())
+    for text in cells.laid(lines, headers, shutil.get_terminal_size().columns if _is_terminal(sys.stdout) else None):
+        data(text)
 
 
 @contextmanager
 def board() -> Iterator[Callable[[Iterable[Sequence[str]], Sequence[str], Iterable[str]], None]]:
-    """Take the terminal, and give a function that shows rows, headers and lines below, in place of the last ones."""
+    """Take the terminal, and give a function that shows rows, headers and lines below, in place of the last ones.
+
+    A row takes one line, and so does each line below, however narrow the terminal is.
+    """
     stream = sys.stdout
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
         raise RelayError("there is no terminal to draw on", hint="relay status")
     from rich.console import Console, Group
     from rich.live import Live
-    from rich.table import Table
     from rich.text import Text
 
-    def cell(text: str) -> Text:
-        shown = _one_line(text).translate(_CODES).encode(stream.encoding, "replace").decode(stream.encoding)
-        return Text.from_ansi(shown, overflow="fold")
+    def line(text: str) -> Text:
+        shown = cells.coloured(text).encode(stream.encoding, "replace").decode(stream.encoding)
+        return Text.from_ansi(shown, no_wrap=True, overflow="ellipsis")
 
     def show(rows: Iterable[Sequence[str]], headers: Sequence[str], lines: Iterable[str]) -> None:
-        table = Table(box=None, padding=(0, 2, 0, 0))
-        for header in headers:
-            table.add_column(cell(style(header, "bold")))
-        for row in rows:
-            table.add_row(*map(cell, row))
-        drawn.update(Group(table, Text(), *map(cell, lines)), refresh=True)
+        table = [[style(header, "bold") for header in headers], *([_one_line(cell) for cell in row] for row in rows)]
+        drawn.update(Group(*map(line, (*cells.fitted(table, screen.width), "", *map(_one_line, lines)))), refresh=True)
 
     screen = Console(file=stream)
     with Live(console=screen, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as drawn:
@@ -197,22 +181,12 @@ def _one_line(cell: str) -> str:
     return re.sub(r"\s+", " ", _safe(cell)).strip()
 
 
-def _width(text: str) -> int:
-    """Return how many columns `text` takes: wide characters two, marks and combining ones none."""
-    import unicodedata
-
-    return sum(
-        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
-        for letter in text.translate(_NO_CODES)
-    )
-
-
 def _print(stream: TextIO | None, text: str) -> None:
     """Write one piece of text and a line end. A stream that is closed or full is given up in silence."""
     if stream is None:  # closed before Relay started
         return
     live("")
-    text = _safe(text).translate(_CODES if _shows_colours(stream) else _NO_CODES)
+    text = (cells.coloured if _shows_colours(stream) else cells.bare)(_safe(text))
     _write(stream, text if text.endswith("\n") else f"{text}\n")
 
 
@@ -228,8 +202,12 @@ def _write(stream: TextIO, text: str) -> None:
 def _shows_colours(stream: TextIO) -> bool:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
+    return _is_terminal(stream)
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
     with suppress(ValueError):
-        return stream.isatty()
+        return stream is not None and stream.isatty()
     return False
 
 

@@ -179,15 +179,20 @@ def numbered(ledger: Ledger, run: str) -> list[tuple[int, str]]:
 
 def receipts(ledger: Ledger, run: str) -> tuple[Receipt, ...]:
     """Read all receipts in number order and check that each names the one before it; a break is refused (exit 6)."""
-    return _chain(ledger, run)[0]
+    return read(ledger, run)[1]
 
 
-def _chain(ledger: Ledger, run: str) -> tuple[tuple[Receipt, ...], str]:
-    """Return all receipts, and the hash that the next one carries as `prev`.
+def read(ledger: Ledger, run: str) -> tuple[Plan, tuple[Receipt, ...]]:
+    """Read a run's plan and its receipts in one go: what `read_plan` and `receipts` give, and what they refuse."""
+    plan, prev = _plan_and_hash(ledger, run)
+    return plan, _chain(ledger, run, prev)[0]
+
+
+def _chain(ledger: Ledger, run: str, prev: str) -> tuple[tuple[Receipt, ...], str]:
+    """Return all receipts, and the hash that the next one carries as `prev`; the first one's is the plan's.
 
     Hashes are of the bytes on disk: another version of Relay may write the same receipt with more fields.
     """
-    prev = _plan_and_hash(ledger, run)[1]
     found: list[Receipt] = []
     for path, data in _sealed(ledger, run):
         sealed = receipt.decode(data, Receipt, str(path))
@@ -267,7 +272,7 @@ def seal(ledger: Ledger, sealed: Receipt, beside: Mapping[str, bytes]) -> Receip
         files.write(folder / name, data)
     files.sync_folder(folder)
     files.sync_folder(folder.parent)
-    done = receipt.chained(sealed, _chain(ledger, sealed.run)[1])
+    done = receipt.chained(sealed, _chain(ledger, sealed.run, _plan_and_hash(ledger, sealed.run)[1])[1])
     files.write(path, receipt.encode(done))
     files.sync_folder(folder)
     return done

@@ -23,10 +23,12 @@ SAID: Final = {
     "waiting": ("waits for its quota", "wait for their quota"),
     "open": ("goes on", "go on"),
     "stopped": ("stopped", "stopped"),
+    "proposed-by-hand": ("proposed (by hand, not accepted)", "proposed (by hand, not accepted)"),
+    "shipped-by-hand": ("shipped (by hand, not accepted)", "shipped (by hand, not accepted)"),
     "not-accepted": ("not accepted", "not accepted"),
     "unreadable": ("cannot be read", "cannot be read"),
 }
-"""How an outcome is said of one run, and of several."""
+"""How an outcome is said of one run, and of several; what a person sent out though nothing accepted it stands apart."""
 
 BREACHED: Final = "a boundary was crossed: {}"
 
@@ -43,7 +45,7 @@ class Command(Struct, frozen=True, kw_only=True):
 class Account(Struct, frozen=True, kw_only=True):
     """How a run stands. `glance` is None where its record cannot be read; then `needs` says what is wrong with it.
 
-    `yours` says that it goes on only when a person does something.
+    `yours` says that it goes on only when a person does something, `forced` that nothing accepted what went out.
     """
 
     run: str
@@ -57,6 +59,7 @@ class Account(Struct, frozen=True, kw_only=True):
     rounds: int = 0
     score: str = ""
     glance: Glance | None = None
+    forced: bool = False
 
     @property
     def stands(self) -> str:
@@ -64,9 +67,31 @@ class Account(Struct, frozen=True, kw_only=True):
         return self.outcome.split(" ", maxsplit=1)[0]
 
     @property
+    def apart(self) -> str:
+        """Return what it is counted as: the outcome, and by itself what went out by a person's hand alone."""
+        return f"{self.stands}-by-hand" if self.forced else self.stands
+
+    @property
+    def settled(self) -> bool:
+        """Tell whether it was accepted, whatever became of it then; what a person forced was not."""
+        return self.stands in SETTLED and not self.forced
+
+    @property
+    def told(self) -> str:
+        """Return the outcome, and beside it that nothing accepted what went out, where that is so."""
+        return runs.told(self.outcome, forced=self.forced)
+
+    @property
     def said(self) -> str:
         """Say the outcome in words, with `(unchecked)` where nothing could check it."""
-        return self.outcome.replace(self.stands, SAID[self.stands][0], 1)
+        return self.outcome.replace(self.stands, SAID[self.apart][0], 1)
+
+    def brief(self, room: int) -> str:
+        """Say what it needs in so many letters; of a record that cannot be read the file is named in any case."""
+        if self.glance is not None:
+            return self.needs if len(self.needs) <= room else f"{self.needs[:room]}..."
+        text = runs.near(self.run, self.needs)
+        return text if len(text) <= room else f"...{text[-room:]}" if text.endswith("`") else f"{text[:room]}..."
 
 
 def of(ledger: Ledger, run: str, at: str = "") -> Account:
@@ -76,7 +101,10 @@ def of(ledger: Ledger, run: str, at: str = "") -> Account:
     except (RelayError, OSError) as error:
         wrong = error.message if isinstance(error, RelayError) else str(error)
         verify = Command(text=f"relay {at}verify {run}")
-        return Account(run=run, title=run, outcome="unreadable", yours=True, needs=wrong, commands=(verify,))
+        lost = Spent(unknown=1, uncounted=1, unread=1)
+        return Account(
+            run=run, title=run, outcome="unreadable", yours=True, needs=wrong, commands=(verify,), spent=lost
+        )
     chain, step = glance.chain, glance.step
     legs = [sealed for sealed in chain if sealed.kind != "act"]
     return Account(
@@ -91,6 +119,7 @@ def of(ledger: Ledger, run: str, at: str = "") -> Account:
         rounds=max((sealed.round for sealed in legs), default=0),
         score=next((sealed.score for sealed in reversed(legs) if sealed.score), ""),
         glance=glance,
+        forced=glance.forced,
     )
 
 

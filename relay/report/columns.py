@@ -65,7 +65,7 @@ def draw(accounts: Sequence[Account]) -> Columns | None:
                 width=round(step * 0.72, 3),
                 parts=tuple(parts),
                 money=round(DEEP * one.spent.microusd / dearest, 1) if dearest else 0.0,
-                said=f"{one.run}: {one.outcome}, {one.spent.time}, {one.spent.money}",
+                said=f"{one.run}: {one.told}, {one.spent.time}, {one.spent.money}",
             )
         )
     return Columns(

@@ -1,5 +1,6 @@
 """Figures as people read them on a page: spans of time, amounts of money, tokens, moments of the day."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
@@ -12,15 +13,25 @@ MINUTE: Final = 60
 HOUR: Final = 3600
 DAY: Final = 86400
 
+UNSEEN: Final = "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
+"""Letters that are not seen, or turn the direction of others, as a part of a regular expression."""
+
+_ODD: Final = re.compile(f"[\0-\x1f\x7f-\x9f\u2028\u2029\ufdd0-\ufdef{UNSEEN}]")
+
 
 class Spent(Struct, frozen=True, kw_only=True):
-    """What some legs used: money as far as it is known, `unknown` legs that nobody knows the cost of."""
+    """What some legs used: money as far as it is known, `unknown` legs that nobody knows the cost of.
+
+    `uncounted` are legs whose tokens nobody counted, `unread` runs of which nothing is known, as they cannot be read.
+    """
 
     microusd: int = 0
     unknown: int = 0
     tokens: int = 0
     seconds: float = 0.0
     legs: int = 0
+    uncounted: int = 0
+    unread: int = 0
 
     @property
     def money(self) -> str:
@@ -32,19 +43,38 @@ class Spent(Struct, frozen=True, kw_only=True):
     @property
     def time(self) -> str:
         """Say how long it took."""
-        return span(self.seconds)
+        if self.unread and not self.seconds:
+            return "unknown time"
+        return "at least " * bool(self.unread) + span(self.seconds)
+
+    @property
+    def amount(self) -> str:
+        """Say how many tokens it took; those that nobody counted are no nought."""
+        if self.uncounted and not self.tokens:
+            return "unknown"
+        return "at least " * bool(self.uncounted) + tokens(self.tokens)
+
+    @property
+    def volume(self) -> str:
+        """Say it with its word."""
+        return "tokens unknown" if self.amount == "unknown" else f"{self.amount} tokens"
 
 
 def spent(legs: Iterable[Receipt]) -> Spent:
-    """Add up what legs used; acts use nothing."""
+    """Add up what legs used; acts use nothing, and tokens of a leg without any were counted where its cost was."""
     taken = [sealed for sealed in legs if sealed.kind != "act"]
     return Spent(
         microusd=sum(sealed.cost_microusd or 0 for sealed in taken),
         unknown=sum(sealed.cost_microusd is None for sealed in taken),
-        tokens=sum(sealed.usage.input + sealed.usage.output for sealed in taken),
+        tokens=sum(map(_tokens, taken)),
         seconds=sum(sealed.seconds for sealed in taken),
         legs=len(taken),
+        uncounted=sum(sealed.cost_microusd is None and not _tokens(sealed) for sealed in taken),
     )
+
+
+def _tokens(leg: Receipt) -> int:
+    return leg.usage.input + leg.usage.output
 
 
 def span(seconds: float) -> str:
@@ -97,3 +127,8 @@ def zone(stamp: str) -> str:
 def plural(number: int, one: str, many: str) -> str:
     """Choose between a word for one and a word for any other number, the number before it."""
     return f"{number} {one if number == 1 else many}"
+
+
+def named(path: str) -> str:
+    """Write a path with the numbers of its letters that are not seen, or that would turn others or end the line."""
+    return _ODD.sub(lambda found: f"<U+{ord(found[0]):04X}>", path)

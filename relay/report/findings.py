@@ -7,6 +7,7 @@ import msgspec
 
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
+from relay.report import figures
 from relay.report import run as runs
 from relay.terms import Disputed, Finding, Receipt, Struct
 
@@ -115,7 +116,7 @@ def table(told: Sequence[Story]) -> tuple[list[list[str]], list[str]]:
     rows = []
     for story in told:
         cells = {look.leg: look.told for look in story.looks}
-        place = f"{story.newest.path}:{story.newest.line}"
+        place = f"{figures.named(story.newest.path)}:{story.newest.line}"
         title = story.title if len(story.title) <= SHORT else f"{story.title[:SHORT]}..."
         rows.append(
             [story.id, story.newest.severity, place, *(cells.get(leg, "") for leg in legs), story.stands, title]

@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -97,25 +98,46 @@ def _state() -> Iterator[Look]:
         return
     there = next(path for path in (wanted, *wanted.parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        yield fail(f"`{wanted}` cannot be written: worktrees go there", f"see who owns it: ls -ld {there}")
+        yield fail(
+            f"`{wanted}` cannot be written: worktrees go there", f"see who owns it: ls -ld {shlex.quote(str(there))}"
+        )
         return
-    real = there.resolve()
-    temporary = [Path(name).resolve() for name in ("/tmp", "/var/tmp", tempfile.gettempdir())]  # noqa: S108 - to be avoided
-    if any(real.is_relative_to(one) for one in temporary):
-        hint = "export XDG_STATE_HOME=$HOME/.local/state"
-        yield warn(f"`{wanted}` is in a temporary folder, which a reboot empties", hint)
+    if _passing(there):
+        yield warn(f"`{wanted}` is in a temporary folder, which a reboot empties", _lasting())
     else:
         yield ok(f"worktrees go to `{wanted}`")
     yield disk(there)
 
 
+def _passing(path: Path) -> bool:
+    """Tell whether a reboot empties the folder that a path is in."""
+    temporary = [Path(name).resolve() for name in ("/tmp", "/var/tmp", tempfile.gettempdir())]  # noqa: S108 - to be avoided
+    return any(path.resolve().is_relative_to(one) for one in temporary)
+
+
+def _lasting() -> str:
+    """Say what to type for worktrees that stay: `HOME` may be temporary too, where the account has one that is not."""
+    import pwd
+
+    home = os.environ.get("HOME", "")
+    if home.startswith("/") and not _passing(Path(home)):
+        return "export XDG_STATE_HOME=$HOME/.local/state"
+    try:
+        own = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        own = ""
+    if Path(own).is_absolute() and Path(own).is_dir() and not _passing(Path(own)):
+        return f"export XDG_STATE_HOME={shlex.quote(own)}/.local/state"
+    return "HOME is temporary too; with DIR on a disk that stays: export XDG_STATE_HOME=DIR"
+
+
 def disk(path: Path) -> Look:
     """Look at the free space where a path is."""
-    free = shutil.disk_usage(path).free
+    free, look = shutil.disk_usage(path).free, f"df -h {shlex.quote(str(path))}"
     text = f"{free / (1 << 30):.1f} GiB free at `{path}`"
     if free < TOO_LITTLE:
-        return fail(text, f"make room: df -h {path}")
-    return warn(text, f"every leg is a checkout of its own: df -h {path}") if free < LITTLE else ok(text)
+        return fail(text, f"make room: {look}")
+    return warn(text, f"every leg is a checkout of its own: {look}") if free < LITTLE else ok(text)
 
 
 def _repository(repo: Repository) -> Iterator[Look]:

@@ -7,9 +7,10 @@ from relay import telling
 from relay.host import pids
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
+from relay.report import figures
 from relay.report import run as runs
 from relay.rules import steering
-from relay.terms import CriterionResult, Disputed, Finding, Independence, Placed, Receipt, Start
+from relay.terms import Change, CriterionResult, Disputed, Finding, Independence, Placed, Receipt, Start
 
 SHORT = 12
 """Digits of a commit id that are shown."""
@@ -48,8 +49,8 @@ def _leg(ledger: Ledger, sealed: Receipt) -> Iterator[str]:
         yield f"problem: {sealed.problem}"
     yield from _listed("breaches", sealed.breaches)
     yield from _listed("drift, no fault of the agent", sealed.drift)
-    yield from _listed("not carried", [f"{item.path}: {item.why}" for item in sealed.refused])
-    yield from _listed("changed", [f"{item.path} {counted(item.added, item.removed)}" for item in sealed.changed])
+    yield from _listed("not carried", [f"{figures.named(item.path)}: {item.why}" for item in sealed.refused])
+    yield from _listed("changed", [changed(item) for item in sealed.changed])
     yield from _listed("steers others", steering.told(item.path for item in sealed.changed))
     yield from _listed("checks", [checked(sealed, index) for index in range(len(sealed.checks))])
     yield from _listed(f"criteria, {sealed.score}", [criterion(sealed, index) for index in range(len(sealed.criteria))])
@@ -145,6 +146,11 @@ def _claimed(sealed: Receipt) -> str:
     return f" (claimed {sealed.claimed_verdict})"
 
 
+def changed(item: Change) -> str:
+    """Name a changed file, and say how much of it changed."""
+    return f"{figures.named(item.path)} {counted(item.added, item.removed)}"
+
+
 def counted(added: int, removed: int) -> str:
     """Say how much of a file changed; git counts no lines of a binary one."""
     return "(binary)" if added < 0 else f"+{added} -{removed}"
@@ -169,13 +175,15 @@ def shown(result: CriterionResult) -> str:
     """Tell the evidence that decided a criterion."""
     if result.command:
         return f"`{result.command}` exited {result.exit}"
-    return f"{result.path}:{result.line}" if result.path else ""
+    return f"{figures.named(result.path)}:{result.line}" if result.path else ""
 
 
 def finding(one: Finding) -> str:
     """Tell one finding in Relay's words alone: where, how grave, on what evidence, whether it blocks."""
     weight = "blocks" if one.blocks else "advice"
-    place = f"{one.path}:{one.line}" + (f" (not {one.claimed_line})" if one.claimed_line is not None else "")
+    place = f"{figures.named(one.path)}:{one.line}" + (
+        f" (not {one.claimed_line})" if one.claimed_line is not None else ""
+    )
     state = f", {one.state}" if one.state not in {None, "new"} else ""
     kept = ", kept by Relay: its repro is not green" if one.kept else ""
     return f"{one.id} {one.severity}, {one.evidence}, {weight}, {place}, since round {one.since}{state}{kept}"
@@ -188,7 +196,8 @@ def disputed(one: Disputed) -> str:
 
 def placed(one: Placed) -> str:
     """Tell a place that a reply rests on."""
-    return f"{one.path}:{one.line}" if one.line is not None else f"{one.path}: what it quotes is not there"
+    path = figures.named(one.path)
+    return f"{path}:{one.line}" if one.line is not None else f"{path}: what it quotes is not there"
 
 
 def swapped(sealed: Receipt) -> list[str]:
@@ -203,7 +212,7 @@ def swapped(sealed: Receipt) -> list[str]:
         told.append(f"the base's tests on the new code: `{tests.old.command}` exited {tests.old.exit}{red}{free}")
     if tests.new is not None:
         told.append(f"the new tests on the base's code: `{tests.new.command}` exited {tests.new.exit}")
-    told += [f"{path} passes with and without the change: it proves nothing" for path in tests.idle]
+    told += [f"{figures.named(path)} passes with and without the change: it proves nothing" for path in tests.idle]
     told.append(
         f"{runs.count(len(tests.changed), 'test file')} changed, {runs.count(tests.tests_removed, 'test')} removed,"
         f" {tests.tests_added} added, {runs.count(tests.skips_added, 'skip')} added,"

@@ -11,12 +11,13 @@ import msgspec
 
 from relay import alerts, nights
 from relay.host import pids
+from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.report import account, figures
 from relay.report import run as runs
 from relay.report.account import SAID, Account
 from relay.report.figures import Spent
-from relay.terms import Alert, Item, Night, Struct
+from relay.terms import Alert, Item, Night, Receipt, Struct
 
 ENDED: dict[str, str] = {
     "done": "nothing was left that could be run",
@@ -32,8 +33,26 @@ ENDED: dict[str, str] = {
 }
 """Why a night ended, in words."""
 
-ORDER = ("unreadable", "needs-human", "accepted", "stopped", "open", "waiting", "proposed", "shipped", "not-accepted")
+ORDER = (
+    "unreadable",
+    "needs-human",
+    "accepted",
+    "stopped",
+    "open",
+    "waiting",
+    "proposed",
+    "proposed-by-hand",
+    "shipped",
+    "shipped-by-hand",
+    "not-accepted",
+)
 """Outcomes in the order in which they concern a person."""
+
+SOME = 5
+"""Alerts that are told in lines; the others are counted."""
+
+FEW = 3
+"""Runs from before a night that are named in lines; the others are counted."""
 
 WIDE = 60
 """Characters of what a run needs that the terminal shows in its table."""
@@ -51,7 +70,8 @@ class Used(Struct, frozen=True, kw_only=True):
 class Morning(Struct, frozen=True, kw_only=True):
     """A night, or a run alone: accounts of the runs, what was not run and why, what was raised to a person.
 
-    `shares` are what the night used for each run, which may have used more before it or since.
+    `shares` are what the night used for each run, which may have used more before it or since. `waiting` are the runs
+    from before that a person has to do something for, and that the night could do nothing with.
     """
 
     night: Night | None
@@ -59,6 +79,7 @@ class Morning(Struct, frozen=True, kw_only=True):
     items: dict[str, Item] = {}
     shares: dict[str, Spent] = {}
     skipped: tuple[Item, ...] = ()
+    waiting: tuple[Account, ...] = ()
     alerts: tuple[Alert, ...] = ()
     spent: Spent = Spent()
     under_way: bool = False
@@ -72,8 +93,9 @@ class Morning(Struct, frozen=True, kw_only=True):
     def headline(self) -> str:
         """Say in a line what came of the runs: `2 need you, 1 accepted, 1 waits for its quota`."""
         if not self.accounts:
-            return "nothing ran"
-        count = Counter(one.stands for one in self.accounts)
+            left = len(self.waiting)
+            return "nothing ran" + f", {left} wait{'s' * (left == 1)} from before" * bool(left)
+        count = Counter(one.apart for one in self.accounts)
         said = [f"{count[name]} {SAID[name][count[name] > 1]}" for name in ORDER if count[name]]
         return ", ".join(said)
 
@@ -137,6 +159,7 @@ def of_night(ledger: Ledger, night: Night, at: str = "") -> Morning:
         items=items,
         shares=shares,
         skipped=tuple(item for item in night.items if item.run is None or item.did == "skipped"),
+        waiting=waiting(ledger, night, at),
         alerts=_raised(ledger, at),
         spent=Spent(
             microusd=sum(item.microusd for item in night.items),
@@ -146,6 +169,31 @@ def of_night(ledger: Ledger, night: Night, at: str = "") -> Morning:
         ),
         under_way=night.relay is not None and pids.alive(night.relay),
     )
+
+
+def waiting(ledger: Ledger, night: Night, at: str = "") -> tuple[Account, ...]:
+    """Return the runs from before a night that wait for a person, those that are in trouble first."""
+    touched, minute = {item.run for item in night.items}, night.id[: len("261129-0230")]
+    older = (run for run in ledgers.runs(ledger) if run not in touched and run[: len(minute)] <= minute)
+    found = (account.of(ledger, run, at) for run in older)
+    return tuple(sorted((one for one in found if one.yours), key=lambda one: ORDER.index(one.stands)))
+
+
+def before(found: Sequence[Account], at: str = "") -> list[str]:
+    """List what waits from before, the first of it with what to type."""
+    if not found:
+        return []
+    width = max(len(one.stands) for one in found[:FEW])
+    lines = [f"  {one.stands:{width}}  {one.commands[0].text if one.commands else one.run}" for one in found[:FEW]]
+    left = len(found) - len(lines)
+    more = [f"  and {left} more: relay {at}status"] if left else []
+    return [f"waiting from before: {runs.count(len(found), 'run')}", *lines, *more]
+
+
+def into(chain: Sequence[Receipt]) -> str:
+    """Name the branch that a run was shipped into, as a person says it; nothing where it was not."""
+    sent = [sealed.effect or {} for sealed in chain if sealed.act == "ship"]
+    return sent[-1].get("into", "").removeprefix("refs/heads/") if sent else ""
 
 
 def _share(night: Night, one: Account, item: Item) -> Spent:
@@ -209,21 +257,24 @@ def rows(told: Morning) -> tuple[list[list[str]], list[str]]:
     found = []
     for one in told.accounts:
         spent = told.shares.get(one.run, one.spent)
-        needs = one.needs if len(one.needs) <= WIDE else f"{one.needs[:WIDE]}..."
-        found.append([one.run, one.outcome, one.score or "-", spent.money, spent.time, needs])
+        needs = one.brief(WIDE)
+        if one.stands == "shipped" and one.glance is not None and (branch := into(one.glance.chain)):
+            needs = f"it is in {branch}"
+        found.append([one.run, one.told, one.score or "-", spent.money, spent.time, needs])
     return found, ["run", "outcome", "score", "cost", "time", "needs"]
 
 
-def asked(told: Morning) -> list[str]:
-    """List what a person can type, the first command of each run that needs them first; then the alerts."""
+def asked(told: Morning, at: str = "") -> list[str]:
+    """List what a person can type, the first command of each run that needs them first; then the oldest alerts."""
     lines = []
     for one in told.yours:
         if one.question:
             lines.append(f"{one.run} asks: {' '.join(one.question.split())[:200]}")
         lines += [f"  {command.text}" for command in one.commands if command.note != "or"]
-    for alert in told.alerts:
+    for alert in told.alerts[:SOME]:
         lines += [f"{alert.what}", f"  {alert.command}"]
-    return lines
+    left = len(told.alerts) - SOME
+    return lines + [f"and {runs.count(left, 'more alert')}: relay {at}reap"] * (left > 0)
 
 
 def passed_over(items: Sequence[Item]) -> list[str]:

@@ -31,10 +31,8 @@ LONGEST: Final = 20_000
 
 POLICY: Final = "default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
-_UNSEEN: Final = re.compile(
-    "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
-)
-"""Letters that are not seen, or turn the direction of others: they are shown by their numbers."""
+_UNSEEN: Final = re.compile(f"[{figures.UNSEEN}]")
+"""Letters that are shown by their numbers wherever they stand; in a path so are controls, which elsewhere vanish."""
 
 
 def night(ledger: Ledger, night: Night) -> str:
@@ -50,7 +48,8 @@ def run(ledger: Ledger, run: str) -> str:
 
 def stats(ledger: Ledger, counted: Stats) -> str:
     """Write the page of what all runs came to."""
-    return _rendered("stats.html", place=_place(ledger), counted=counted, columns=columns.draw(counted.accounts))
+    drawn, at = columns.draw(counted.accounts), morning.elsewhere(ledger)
+    return _rendered("stats.html", place=_place(ledger), counted=counted, columns=drawn, at=at)
 
 
 def _written(ledger: Ledger, told: Morning, counted: Stats | None) -> str:
@@ -94,6 +93,7 @@ def _environment() -> "jinja2.Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["named"] = figures.named
     made.globals |= {"figures": figures, "count": runs.count, "percent": counting.percent}
     return made
 
@@ -104,8 +104,8 @@ def _shown(value: Any) -> Any:  # noqa: ANN401 - whatever a template prints
         return value
     cut = len(value) - LONGEST
     text = value[:LONGEST] + f" [cut: {cut} more characters]" if cut > 0 else value
-    text = _UNSEEN.sub(lambda found: f"<U+{ord(found[0]):04X}>", redact.own().text(text))
-    return term.plain(text)
+    text = _UNSEEN.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
+    return redact.own().text(term.plain(text))  # last, since a control could stand inside a secret
 
 
 def _shipped(name: str) -> str:

@@ -1,16 +1,21 @@
 """A run at a glance: how it stands, a line for each leg and act, criteria, open findings, and what it needs."""
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Final
 
 from relay import telling
 from relay.errors import RelayError
-from relay.host import lock, pids
+from relay.host import lock, pids, term
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import history, steering
 from relay.rules import plan as rules
 from relay.terms import CriterionResult, Finding, JudgeReply, Plan, Receipt, Struct
+
+BY_HAND: Final = " (by hand, not accepted)"
+"""What is said beside the outcome of a run that a person sent out though nothing accepted it."""
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -43,12 +48,16 @@ class Open(Struct, frozen=True, kw_only=True):
 
 
 class Glance(Struct, frozen=True, kw_only=True):
-    """Everything that `relay show RUN` says; `step` is what comes next, `steers` what its workers touched, by why."""
+    """Everything that `relay show RUN` says; `step` is what comes next, `steers` what its workers touched, by why.
+
+    `forced` says that a person sent out what nothing accepted.
+    """
 
     plan: Plan
     chain: tuple[Receipt, ...]
     step: rules.Next
     outcome: str
+    forced: bool
     held: bool
     base: str
     head: str
@@ -62,8 +71,7 @@ class Glance(Struct, frozen=True, kw_only=True):
 
 def glance(ledger: Ledger, run: str) -> Glance:
     """Read a run and work out how it stands; a broken plan or chain is a `RelayError` that names the file."""
-    plan = ledgers.read_plan(ledger, run)
-    chain = ledgers.receipts(ledger, run)
+    plan, chain = ledgers.read(ledger, run)
     step = rules.next_leg(plan, chain)
     holder = lock.holder(ledger.lock)
     held = holder is not None and holder.run == run
@@ -73,6 +81,7 @@ def glance(ledger: Ledger, run: str) -> Glance:
         chain=chain,
         step=step,
         outcome=rules.standing(plan, step),
+        forced=forced(chain, step),
         held=held,
         base=history.base(plan, chain),
         head=history.head(plan, chain),
@@ -83,6 +92,29 @@ def glance(ledger: Ledger, run: str) -> Glance:
         findings=_open(ledger, chain),
         steers=steering.steering(change.path for sealed in chain if sealed.kind == "work" for change in sealed.changed),
     )
+
+
+def forced(chain: Sequence[Receipt], step: rules.Next) -> bool:
+    """Tell whether what went out, or is proposed, was accepted by nothing: a person took the responsibility for it."""
+    if not isinstance(step, rules.End) or step.outcome not in {"shipped", "proposed"}:
+        return False
+    approval = next((sealed for sealed in reversed(chain) if sealed.act == "approve"), None)
+    return approval is not None and "accepted" in (approval.effect or {})
+
+
+def told(outcome: str, *, forced: bool) -> str:
+    """Say how a run stands, and of what nothing accepted that it went out by a person's hand alone."""
+    return outcome + BY_HAND * forced
+
+
+def coloured(outcome: str, *, forced: bool) -> str:
+    """Say it in its colour; what nothing accepted is no success."""
+    return term.style(told(outcome, forced=forced), "yellow") if forced else telling.coloured(outcome)
+
+
+def near(run: str, text: str) -> str:
+    """Name the files of a run by where they stand in its folder: a short line has no room for where that stands."""
+    return re.sub(rf"`[^`]*/runs/{re.escape(run)}/", "`", text)
 
 
 def needs(step: rules.Next, *, held: bool) -> str:

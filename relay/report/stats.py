@@ -4,9 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import msgspec
+
 from relay.record.ledger import Ledger
 from relay.report import account, figures, findings
-from relay.report.account import SETTLED, Account
+from relay.report import run as runs
+from relay.report.account import Account
 from relay.report.figures import Spent
 from relay.report.findings import Tally
 from relay.terms import Receipt, Struct
@@ -24,7 +27,7 @@ class Use(Struct, frozen=True, kw_only=True):
 
 
 class Partial(Struct, frozen=True, kw_only=True):
-    """A run that did not settle, and the criteria that hold all the same, such as `3/5`."""
+    """A run that did not settle, whatever became of it, and the criteria that hold all the same, such as `3/5`."""
 
     run: str
     outcome: str
@@ -32,7 +35,10 @@ class Partial(Struct, frozen=True, kw_only=True):
 
 
 class Stats(Struct, frozen=True, kw_only=True):
-    """All runs of a ledger, counted; `accounts` are the runs themselves, oldest first."""
+    """All runs of a ledger, counted; `accounts` are the runs themselves, oldest first.
+
+    Among the `outcomes` is what a person sent out though nothing accepted it; `forced` says how many runs that is.
+    """
 
     accounts: tuple[Account, ...]
     outcomes: dict[str, int]
@@ -53,7 +59,18 @@ class Stats(Struct, frozen=True, kw_only=True):
     @property
     def settled(self) -> int:
         """Count the runs that were accepted, whatever became of them then."""
-        return sum(number for outcome, number in self.outcomes.items() if outcome in SETTLED)
+        return sum(one.settled for one in self.accounts)
+
+    @property
+    def forced(self) -> int:
+        """Count the runs that a person sent out though nothing accepted them."""
+        return sum(one.forced for one in self.accounts)
+
+    @property
+    def said(self) -> str:
+        """List the outcomes, each with its number of runs: `1 accepted, 1 shipped (by hand, not accepted)`."""
+        counts = Counter(runs.told(one.stands, forced=one.forced) for one in self.accounts)
+        return ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
 
     @property
     def settled_rate(self) -> float | None:
@@ -73,27 +90,33 @@ class Stats(Struct, frozen=True, kw_only=True):
         return judged / self.spent.seconds if self.spent.seconds else None
 
 
-def count(ledger: Ledger, runs: Sequence[str]) -> Stats:
-    """Count over these runs; one that cannot be read counts as such, and as nothing else."""
-    accounts = tuple(account.of(ledger, run) for run in runs)
+def count(ledger: Ledger, found: Sequence[str]) -> Stats:
+    """Count over these runs; one that cannot be read counts as such, and makes of what all took a lower bound."""
+    accounts = tuple(account.of(ledger, run) for run in found)
     chains = [one.glance.chain for one in accounts if one.glance is not None]
     legs = [sealed for chain in chains for sealed in chain if sealed.kind != "act"]
     return Stats(
         accounts=accounts,
         outcomes=dict(Counter(one.stands for one in accounts)),
         rounds=dict(sorted(Counter(one.rounds for one in accounts if one.rounds).items())),
-        spent=figures.spent(legs),
+        spent=_all(figures.spent(legs), accounts),
         phases=_uses(legs, lambda sealed: sealed.phase or ""),
         agents=_uses(legs, lambda sealed: sealed.agent or ""),
         endings=dict(Counter(sealed.ended_by or "" for sealed in legs).most_common()),
         tallies=tuple(findings.tallies(legs)),
         partial=tuple(
-            Partial(run=one.run, outcome=one.stands, score=one.score)
+            Partial(run=one.run, outcome=runs.told(one.stands, forced=one.forced), score=one.score)
             for one in accounts
-            if one.score and one.stands not in SETTLED
+            if one.score and not one.settled
         ),
         breaches=tuple((f"{sealed.run}/{sealed.leg}", breach) for sealed in legs for breach in sealed.breaches),
     )
+
+
+def _all(known: Spent, accounts: Sequence[Account]) -> Spent:
+    """Add to what is known the runs of which nothing is."""
+    lost = sum(one.glance is None for one in accounts)
+    return msgspec.structs.replace(known, unknown=known.unknown + lost, uncounted=known.uncounted + lost, unread=lost)
 
 
 def _uses(legs: Sequence[Receipt], key: Callable[[Receipt], str]) -> tuple[Use, ...]:
@@ -116,12 +139,11 @@ def lines(counted: Stats) -> list[str]:
     """Say in a few lines what was counted."""
     mean = "-" if counted.mean_rounds is None else f"{counted.mean_rounds:.1f}"
     told = [
-        f"{figures.plural(len(counted.accounts), 'run', 'runs')}: "
-        + ", ".join(f"{number} {outcome}" for outcome, number in counted.outcomes.items()),
+        f"{runs.count(len(counted.accounts), 'run')}: {counted.said}",
         f"settled: {counted.settled} of {counted.decided} that are decided, {percent(counted.settled_rate)}",
         f"rounds: {mean} on average"
-        + "".join(f"; {rounds}: {figures.plural(runs, 'run', 'runs')}" for rounds, runs in counted.rounds.items()),
-        f"in all: {counted.spent.time} of agents, {counted.spent.money}, {figures.tokens(counted.spent.tokens)} tokens",
+        + "".join(f"; {rounds}: {runs.count(number, 'run')}" for rounds, number in counted.rounds.items()),
+        f"in all: {counted.spent.time} of agents, {counted.spent.money}, {counted.spent.volume}",
         f"judges took {percent(counted.review_share)} of the time",
     ]
     odd = {name: number for name, number in counted.endings.items() if name != "reply"}
@@ -139,7 +161,7 @@ def uses(found: Sequence[Use], what: str, of: Spent) -> tuple[list[list[str]], l
             use.spent.time,
             percent(use.spent.seconds / of.seconds if of.seconds else None),
             use.spent.money,
-            figures.tokens(use.spent.tokens),
+            use.spent.amount,
         ]
         for use in found
     ]

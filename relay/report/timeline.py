@@ -38,6 +38,9 @@ NARROW: Final = 240
 WIDE: Final = 600
 """Pixels of the picture on a telephone, and on paper or a screen: what a label must fit into."""
 
+END: Final = 200.0
+"""Where the space of the last label in a lane ends: behind the picture, which it may not leave anyway."""
+
 ACTS: Final = "acts"
 PLACES: Final = {"implement": 0, "review": 1, "acceptance": 2, "plan": 3, "plan-review": 4}
 """Which colour a phase has, the same in every picture; phases that people write share the others."""
@@ -209,23 +212,36 @@ def _label(sealed: Receipt) -> str:
 
 
 def _labelled(bars: Sequence[Bar]) -> list[Bar]:
-    """Give each bar the labels that run neither into the one before in their lane nor out of the picture."""
-    free: dict[tuple[float, int], float] = {}
-    found = []
+    """Give each bar the label that there is room for: in the picture, and beside the labels and bars of its lane.
+
+    On a wide picture the number alone is tried where the whole label has no room.
+    """
+    lanes: dict[float, list[Bar]] = {}
     for bar in bars:
-        labels = [_label_at(bar, text, width, free) for text, width in zip(bar.words, (WIDE, NARROW), strict=True)]
-        found.append(msgspec.structs.replace(bar, long=labels[0], short=labels[1]))
-    return found
+        lanes.setdefault(bar.foot, []).append(bar)
+    labels: dict[str, tuple[Label | None, Label | None]] = {}
+    for lane in lanes.values():
+        free = dict.fromkeys((WIDE, NARROW), 0.0)
+        for before, bar, after in zip([None, *lane], lane, [*lane[1:], None], strict=False):
+            space = (
+                before.x + before.width if before and not bar.act else 0.0,
+                after.x if after and not bar.act else END,
+            )
+            long, short = bar.words
+            wide = _label_at(bar, long, WIDE, space, free) or _label_at(bar, short, WIDE, space, free)
+            labels[bar.leg] = wide, _label_at(bar, short, NARROW, space, free)
+    return [msgspec.structs.replace(bar, long=labels[bar.leg][0], short=labels[bar.leg][1]) for bar in bars]
 
 
-def _label_at(bar: Bar, text: str, width: int, free: dict[tuple[float, int], float]) -> Label | None:
-    """Place a label in a picture of so many pixels; `free` says from where on each lane is free there."""
+def _label_at(bar: Bar, text: str, width: int, space: tuple[float, float], free: dict[int, float]) -> Label | None:
+    """Place a label in a picture of so many pixels, between its neighbours; `free` says from where its lane is free."""
     begin, length = bar.x * width / 100, len(text) * LETTER
     ends = begin + length > width
     begin = width - length if ends else begin
-    if begin < free.get((bar.foot, width), 0.0):
+    least, most = max(free[width], space[0] * width / 100), space[1] * width / 100
+    if begin < least or begin + length + LETTER > most:
         return None
-    free[bar.foot, width] = begin + length + LETTER
+    free[width] = begin + length + LETTER
     return Label(text=text, x=100.0 if ends else bar.x, ends=ends)
 
 

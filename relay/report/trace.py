@@ -6,6 +6,7 @@ from typing import Final
 from relay import telling
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
+from relay.report import figures
 from relay.report import leg as legs
 from relay.report import run as runs
 from relay.rules import history, steering
@@ -43,8 +44,7 @@ LONGEST: Final = 160
 
 def tell(ledger: Ledger, run: str) -> list[str]:
     """Tell a run from its beginning; a broken plan or chain is a `RelayError` that names the file."""
-    plan = ledgers.read_plan(ledger, run)
-    chain = ledgers.receipts(ledger, run)
+    plan, chain = ledgers.read(ledger, run)
     told = [*_began(plan)]
     for sealed in chain:
         told += ["", *(_act(sealed) if sealed.kind == "act" else _leg(plan, sealed))]
@@ -79,7 +79,7 @@ def _leg(plan: Plan, sealed: Receipt) -> Iterator[str]:
     elif sealed.kind == "work":
         yield "    changed nothing"
     yield from (f"    steers others: {line}" for line in steering.told(change.path for change in sealed.changed))
-    yield from (f"    not carried: {item.path} ({item.why})" for item in sealed.refused)
+    yield from (f"    not carried: {figures.named(item.path)} ({item.why})" for item in sealed.refused)
     yield from (f"    Relay ran {legs.checked(sealed, index)}" for index in range(len(sealed.checks)))
     yield from (f"    criterion {legs.criterion(sealed, index)}" for index in range(len(sealed.criteria)))
     yield from (f"    finding {legs.finding(one)}" for one in sealed.findings)
@@ -96,7 +96,7 @@ def _leg(plan: Plan, sealed: Receipt) -> Iterator[str]:
 
 def _changed(sealed: Receipt) -> str:
     """Name the first changed files, with their lines, and count the others."""
-    named = [f"{item.path} {legs.counted(item.added, item.removed)}" for item in sealed.changed[:5]]
+    named = [legs.changed(item) for item in sealed.changed[:5]]
     rest = len(sealed.changed) - len(named)
     return ", ".join(named) + (f" and {rest} more" if rest else "")
 
@@ -143,7 +143,8 @@ def _ended(plan: Plan, chain: Sequence[Receipt]) -> Iterator[str]:
     known = round(spent["usd"] * 1_000_000)
     least = "at least " if unknown and known else ""
     cost = least + runs.dollars(None if unknown and not known else known)
-    yield f"outcome: {rules.standing(plan, rules.next_leg(plan, chain))}"
+    step = rules.next_leg(plan, chain)
+    yield f"outcome: {runs.told(rules.standing(plan, step), forced=runs.forced(chain, step))}"
     yield f"in all: {', '.join(counts)}, {runs.duration(spent['minutes'] * 60)} of agents, {cost}"
     bare = [sealed.leg for sealed in taken if sealed.jail in {None, "off"}]
     if bare and len(bare) == len(taken):

@@ -1,17 +1,5 @@
 """`relay status` says what nobody may have seen, and `--watch` shows a leg while it runs."""
 
-import fcntl
-import os
-import pty
-import re
-import signal
-import struct
-import subprocess
-import sys
-import termios
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 
 import click
@@ -21,60 +9,9 @@ from relay.commands import status
 from relay.host import clock
 from relay.schedule import installed
 from relay.schedule.job import Job
+from tests.commands.terminal import watching
 from tests.report import breakfast
-from tests.world import CHECKOUT, SAFETY, SPEC, World
-
-
-class Screen:
-    """A terminal with `relay status --watch` on it."""
-
-    def __init__(self, world: World, *flags: str, height: int = 24) -> None:
-        self.master, self.slave = pty.openpty()
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, 160, 0, 0))
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "relay", "status", "--watch", *flags],
-            cwd=world.root,
-            env={**os.environ, "PYTHONPATH": str(CHECKOUT), "TERM": "xterm-256color"},
-            stdin=self.slave,
-            stdout=self.slave,
-            stderr=self.slave,
-            start_new_session=True,
-        )
-        self.text = ""
-
-    def until(self, wanted: Callable[[str], object]) -> str:
-        """Read what is drawn until it shows what is wanted."""
-        end = time.monotonic() + SAFETY
-        os.set_blocking(self.master, False)
-        while not wanted(self.text):
-            assert time.monotonic() < end, self.text[-4000:]
-            assert self.process.poll() is None, self.text[-4000:]
-            try:
-                drawn = os.read(self.master, 1 << 16).decode("utf-8", "replace")
-            except BlockingIOError:
-                time.sleep(0.05)
-                continue
-            self.text += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", lambda found: found[0] if found[0][-1] == "h" else "", drawn)
-        return self.text
-
-    def end(self) -> int:
-        """Press Ctrl-C, and return how it exits."""
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(SAFETY)
-
-
-@contextmanager
-def watching(world: World, *flags: str, height: int = 24) -> Iterator[Screen]:
-    """Watch inside a block."""
-    screen = Screen(world, *flags, height=height)
-    try:
-        yield screen
-    finally:
-        if screen.process.poll() is None:
-            screen.process.kill()
-            screen.process.wait()
-        os.close(screen.master)
-        os.close(screen.slave)
+from tests.world import SAFETY, SPEC, World
 
 
 def test_a_leg_is_watched_while_it_runs_and_ctrl_c_is_a_good_end(world: World) -> None:

@@ -248,7 +248,8 @@ def test_an_event_without_its_secret_is_json_still(secret: str, capsys: pytest.C
 
 
 def test_controls_inside_a_secret_do_not_hide_it(secret: str, screen: Screen) -> None:
-    assert screen.data(f"{secret[:5]}\x1b[0m{secret[5:]}") == "[redacted MY_TOKEN]\n"
+    said = f"{secret[:5]}\x1b[0m{secret[5:]} {secret[:5]}\ufdd4{secret[5:]}"
+    assert screen.data(said) == "[redacted MY_TOKEN] [redacted MY_TOKEN]\n"
 
 
 def test_a_variable_that_an_agents_line_names_is_a_secret_whatever_it_is_called(
