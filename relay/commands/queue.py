@@ -1,10 +1,16 @@
 """`relay queue`: line up specs for the nights."""
 
+import shlex
+from typing import TYPE_CHECKING
+
 import click
 
 from relay.commands import common
 from relay.errors import RelayError
 from relay.host import term
+
+if TYPE_CHECKING:
+    from relay.queue.adding import Added
 
 
 @click.group("queue", no_args_is_help=True)
@@ -15,14 +21,22 @@ def command() -> None:
 
 @command.command("add")
 @click.argument("spec_files", metavar="SPEC...", nargs=-1, required=True, type=click.Path(readable=False))
-@click.option("--priority", type=int, default=0, metavar="N", help="Higher numbers go first; 0 if unsaid.")
+@click.option("--priority", type=int, metavar="N", help="Higher numbers go first; 0 if unsaid.")
 @click.option("--after", metavar="RUN|SPEC", help="Not before RUN, or the run of SPEC, is shipped.")
 @click.option("--not-before", metavar="TIME", help="22:00, 2026-12-01 or 2026-12-01T22:00, local time.")
+@click.option("--again", is_flag=True, help="Also where a run was made from this very text already.")
 @common.everywhere
-def add(spec_files: tuple[str, ...], priority: int, after: str | None, not_before: str | None) -> int:
-    """Put specs at the end of the queue; each is read now, and again when its turn comes."""
+def add(
+    spec_files: tuple[str, ...], priority: int | None, after: str | None, not_before: str | None, *, again: bool
+) -> int:
+    """Put specs at the end of the queue; each is read now, and again when its turn comes.
+
+    A spec that is queued keeps its place, and each option that is not said anew. One whose very text had its run is not
+    queued; where that was stopped or refused, it is.
+    """
     from relay import queue
     from relay.host import clock
+    from relay.queue.adding import Wish
     from relay.rules import night
 
     here = common.ledger()
@@ -30,17 +44,30 @@ def add(spec_files: tuple[str, ...], priority: int, after: str | None, not_befor
     earliest = None if not_before is None else clock.stamp(night.moment(not_before, clock.now()))
     if after is not None and (common.folder() / after).is_file():
         after = str(common.folder() / after)
-    for one in queue.add(here, paths, priority=priority, after=after, not_before=earliest):
-        entry = one.entry
-        term.event("entry", how=one.how, id=entry.id, spec=entry.spec, not_before=entry.not_before, after=entry.after)
-        said = {
-            "added": "queued",
-            "known": "queued already, with this very text; nothing was changed",
-            "renewed": "queued already; its text changed since, and it keeps its place",
-        }
-        term.say(f"{term.style(entry.id, 'bold')}  {entry.spec}: {said[one.how]}")
-    term.hint("relay queue list")
+    had = []
+    for one in queue.add(here, paths, Wish(priority=priority, after=after, not_before=earliest, again=again)):
+        had += [queue.where(here, one.spec)] * (one.how == "made")
+        _told(one)
+    many = "SPEC" if len(had) > 1 else "".join(shlex.quote(str(path)) for path in had)
+    term.hint(f"relay queue add --again {many}" if had else "relay queue list")
     return 0
+
+
+def _told(one: "Added") -> None:
+    """Say what became of one spec, and what of its entry holds now."""
+    entry, run = one.entry, f"`{one.run}`, made from this very text, is {one.outcome}"
+    name = entry.id if entry is not None else None
+    holds = {field: getattr(entry, field, None) for field in ("priority", "after", "not_before")}
+    term.event("entry", how=one.how, id=name, spec=one.spec, **holds, run=one.run or None, outcome=one.outcome or None)
+    now = ", ".join(f"{what.replace('_', ' ')} {value}" for what, value in holds.items() if value is not None)
+    said = {
+        "added": "queued" + " again" * bool(one.run),
+        "known": "queued already, with this very text; nothing was changed",
+        "changed": f"queued already, with this very text; now with {now}",
+        "renewed": f"queued already; its text changed since, and it keeps its place, with {now}",
+        "made": "queued already; nothing was changed" if name else "not queued",
+    }
+    term.say(f"{term.style(name or '-', 'bold')}  {one.spec}: {said[one.how]}" + f": {run}" * bool(one.run))
 
 
 @command.command("list")

@@ -25,12 +25,12 @@ def now() -> datetime:
 def stamp(moment: datetime | None = None) -> str:
     """Return `moment`, or now, as it stands in every file: `2026-11-29T02:41:07Z`.
 
-    A moment without a zone raises `ValueError`: guessing one is how times go wrong.
+    A moment without a zone raises `ValueError`: guessing one is how times go wrong. Years have four digits, always.
     """
     moment = now() if moment is None else moment
     if moment.tzinfo is None:
         raise ValueError(f"a moment without a zone: {moment.isoformat()}")
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def parse(text: str) -> datetime:

@@ -3,6 +3,7 @@
 By the services whose addresses stand in the person's own config.toml, through apprise (an extra), and by a command.
 """
 
+import errno
 import importlib.util
 import json
 import os
@@ -134,14 +135,22 @@ def _next(ledger: Ledger, plan: Plan, chain: tuple[Receipt, ...], step: rules.Ne
 
 
 def _first(ledger: Ledger, key: str) -> bool:
-    """Put down that an event is told, before it is, so that it never is twice; tell whether nobody had."""
+    """Put down that an event is told, before it is, so that it never is twice; tell whether nobody had.
+
+    Where the disk is full and that cannot be put down, telling it twice is better than never.
+    """
     folder = ledger.root / "notices"
-    folder.mkdir(0o700, parents=True, exist_ok=True)
     try:
+        folder.mkdir(0o700, parents=True, exist_ok=True)
         os.close(os.open(folder / key.replace("/", "-"), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        files.sync_folder(folder)
     except FileExistsError:
+        if not folder.is_dir():
+            raise
         return False
-    files.sync_folder(folder)
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            raise
     return True
 
 
@@ -157,17 +166,28 @@ def _called(wanted: Notify, notice: Notice, subject: str, body: str) -> Iterator
         "RELAY_NEXT": notice.next,
         "RELAY_SUBJECT": subject,
     }
-    env = cells.surroundings({**{name: os.environ[name] for name in wanted.env if name in os.environ}, **told})
+    lent = {name: os.environ[name] for name in wanted.env if name in os.environ}
+    env = cells.surroundings({**lent, **told})
     ended = proc.run(
         wanted.command,
-        cwd=str(Path.home()),
+        cwd=_home(),
         env=env,
         stdin=f"{subject}\n\n{body}\n".encode(),
         limits=Limits(seconds=SECONDS, keep=4096),
     )
     if ended.code or ended.ended != "exit":
         why = f"took longer than {SECONDS:g} s" if ended.ended == "timeout" else f"exited {ended.code}"
-        yield f"`notify.command` {why}: {' '.join(ended.text.split())[-200:]}"
+        said = redact.Redactor(lent).text(redact.own().text(ended.text))  # whole, since half of a secret is none
+        yield f"`notify.command` {why}: {' '.join(said.split())[-200:]}"
+
+
+def _home() -> str:
+    """Return where the person's programs start: their home, or the root where that is no folder."""
+    with suppress(OSError, RuntimeError):
+        home = Path.home()
+        if home.is_absolute() and home.is_dir() and os.access(home, os.X_OK):
+            return str(home)
+    return os.sep
 
 
 def _addressed(wanted: Notify, subject: str, body: str) -> Iterator[str]:
@@ -182,7 +202,7 @@ def _addressed(wanted: Notify, subject: str, body: str) -> Iterator[str]:
         return
     ended = proc.run(
         [sys.executable, "-P", str(Path(__file__).with_name("ring.py"))],
-        cwd=str(Path.home()),
+        cwd=_home(),
         env=os.environ,
         stdin=json.dumps({"urls": wanted.urls, "title": subject, "body": body}).encode(),
         limits=Limits(seconds=SECONDS, keep=1 << 16),

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from relay.errors import RelayError
 from relay.host import clock, files, lock
-from relay.queue import listed, promised
+from relay.queue import adding, listed, promised
+from relay.queue.adding import Added, Wish
 from relay.record import freeze, strict
 from relay.record import ledger as ledgers
 from relay.record import spec as specs
@@ -22,16 +23,9 @@ from relay.record.config import Config
 from relay.record.ledger import Ledger
 from relay.rules import night
 from relay.rules.night import Candidate, Past
-from relay.terms import SCHEMA, Entry, Spec, Struct
+from relay.terms import SCHEMA, Entry, Spec
 
 LOCK: Final = "lock"
-
-
-class Added(Struct, frozen=True, kw_only=True):
-    """What became of one spec that was to be added: it stood there already, or with another text."""
-
-    entry: Entry
-    how: Literal["added", "known", "renewed"]
 
 
 def entries(ledger: Ledger) -> tuple[Entry, ...]:
@@ -85,7 +79,7 @@ def line(ledger: Ledger, settings: Config, commit: str) -> tuple[Candidate, ...]
     due = {one.path for one in others if one.sha256 not in had}
     asked = due.union(entry.after for entry in waiting if entry.after is not None)
     known = tuple(promised.standing(ledger, past) if {past.run, past.source} & asked else past for past in known)
-    circle = _circle(waiting)
+    circle = adding.circle(waiting)
     found: list[Candidate] = []
     for entry in waiting:
         one = night.candidate(entry, now, ahead | due, known)
@@ -93,7 +87,7 @@ def line(ledger: Ledger, settings: Config, commit: str) -> tuple[Candidate, ...]
             why = f"after `{entry.after}`, which comes after `{entry.spec}` itself"
             one = msgspec.structs.replace(one, blocked=why, waits=False)
         elif not one.blocked and (run := promised.by_hand(ledger, entry, where(ledger, entry.spec), known)):
-            why = f"`{run}` was made from this very text since it was queued"
+            why = f"`{run}` was made from this very text already; `relay queue add --again` would have it run again"
             one = msgspec.structs.replace(one, blocked=why)
         found.append(one)
     for file in others:
@@ -102,21 +96,6 @@ def line(ledger: Ledger, settings: Config, commit: str) -> tuple[Candidate, ...]
         elif (other := night.listed(file.path, file.sha256, known)) is not None:
             found.append(other)
     return tuple(found)
-
-
-def _circle(waiting: Iterable[Entry]) -> set[str]:
-    """Return the specs of entries that come after themselves, over others: none of them would ever be taken."""
-    after = {entry.spec: entry.after for entry in waiting}
-    found = set()
-    for spec in after:
-        seen: set[str | None] = set()
-        at: str | None = spec
-        while at in after and at not in seen:
-            seen.add(at)
-            at = after[at]
-        if at == spec:
-            found.add(spec)
-    return found
 
 
 def read(ledger: Ledger, one: Candidate, commit: str) -> Spec:
@@ -136,43 +115,31 @@ def where(ledger: Ledger, spec: str) -> Path:
     return (ledger.repo.main_top or ledger.repo.common) / spec
 
 
-def add(
-    ledger: Ledger, paths: Sequence[Path], *, priority: int = 0, after: str | None = None, not_before: str | None = None
-) -> list[Added]:
+def add(ledger: Ledger, paths: Sequence[Path], wish: Wish) -> list[Added]:
     """Put specs at the end of the queue, all of them or, where one is refused, none.
 
-    A spec that stands there already is not doubled: its turn reads it anew anyway.
+    A spec that stands there already is not doubled: its turn reads it anew anyway. One whose very text had its run is
+    not paid for twice by mistake.
     """
     read_now = {_name(ledger, path): listed.whole(specs.read(path), str(path)) for path in paths}
     with _changing(ledger):
         there = {entry.spec: entry for entry in entries(ledger)}
-        if after is not None:
-            after = _earlier(ledger, after, there)
-        if after in read_now:
-            raise RelayError(f"`{after}` cannot come after itself", hint="relay queue list")
+        if wish.after is not None:
+            wish = msgspec.structs.replace(wish, after=_earlier(ledger, wish.after, there))
+        if wish.after in read_now:
+            raise RelayError(f"`{wish.after}` cannot come after itself", hint="relay queue list")
+        pasts = promised.every(ledger)
         place = max((entry.place for entry in there.values()), default=0)
-        had = {path.stem for path in _paths(ledger)}.union(past.queued or "" for past in promised.every(ledger))
-        done, wanted = [], []
+        had = {path.stem for path in _paths(ledger)}.union(past.queued or "" for past in pasts)
+        done = []
         for spec, task in read_now.items():
-            known = there.get(spec)
-            if known is not None and known.sha256 == task.sha256:
-                done.append(Added(entry=known, how="known"))
-                continue
-            place += known is None
-            entry = Entry(
-                id=known.id if known else _new_id(had, spec),
-                spec=spec,
-                sha256=task.sha256,
-                added=clock.stamp(),
-                place=known.place if known else place,
-                priority=priority,
-                after=after,
-                not_before=not_before,
-            )
-            wanted.append(entry)
-            done.append(Added(entry=entry, how="renewed" if known else "added"))
-        if circle := _circle({**there, **{entry.spec: entry for entry in wanted}}.values()) & {*read_now}:
-            what = f"`{min(circle)}` would come after itself: `{after}` waits for it"
+            known, place = there.get(spec), place + 1
+            fresh = Entry(id=_new_id(had, spec), spec=spec, sha256=task.sha256, added=clock.stamp(), place=place)
+            done.append(adding.decided(known, fresh, wish, adding.made(ledger, fresh, known, pasts)))
+        wanted = [one.entry for one in done if one.entry is not None and one.how not in {"known", "made"}]
+        now = {**there, **{entry.spec: entry for entry in wanted}}
+        if wish.after is not None and (circle := adding.circle(now.values()) & {*read_now}):
+            what = f"`{min(circle)}` would come after itself: `{wish.after}` waits for it"
             raise RelayError(what, hint="relay queue list")
         for entry in wanted:
             _write(ledger, entry)

@@ -63,14 +63,16 @@ def outcome(ledger: Ledger, run: str) -> str:
 def by_hand(ledger: Ledger, entry: Entry, spec: Path, pasts: Iterable[Past]) -> str:
     """Return the run that a person made of an entry's spec, as it reads now, after it was queued; or nothing.
 
-    One that a person stopped or refused does not count: then the night may try.
+    Where it reads otherwise than when it was queued, an older run counts too: nobody asked for that text again. One
+    that a person stopped or refused does not count: then the night may try.
     """
-    made = [past for past in pasts if past.source == entry.spec and past.created > entry.added]
-    if not made:
+    mine = [past for past in pasts if past.source == entry.spec and past.queued != entry.id]
+    if not mine:
         return ""
     try:
         now = files.sha256(files.read(spec, specs.LIMIT).removeprefix(codecs.BOM_UTF8))
     except (OSError, ValueError, RelayError):
         return ""  # its turn says so
-    same = (past.run for past in made if past.sha256 == now and past.queued != entry.id)
+    older = now != entry.sha256
+    same = (past.run for past in mine if past.sha256 == now and (older or past.created > entry.added))
     return next((run for run in same if outcome(ledger, run) not in night.NEVER), "")

@@ -1,6 +1,6 @@
 """What a night decides: which entry is next and why another is not, when the purse is used up, what it cut short."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import Final
 
@@ -180,19 +180,27 @@ def asleep(waiting: Mapping[str, datetime], end: datetime | None) -> datetime | 
 def moment(text: str, now: datetime) -> datetime:
     """Read a person's time: `22:00` is the next one, `2026-12-01` its midnight, `2026-12-01T22:00` itself; all local.
 
-    A time that the clocks skip is as much later. `RelayError` for everything else.
+    A time that the clocks skip is as much later; one that comes twice is the first that is not over. `RelayError` for
+    everything else.
     """
     try:
         if len(text) <= len("22:00:00") and ":" in text:
-            at, today = time.fromisoformat(text), now.astimezone().date()
-            days = (today + timedelta(days=ahead) for ahead in range(3))
-            return next(found for day in days if (found := _utc(datetime.combine(day, at))) > now)
-        return _utc(datetime.fromisoformat(text))
+            at = time.fromisoformat(text)
+            today = now.astimezone(at.tzinfo).date()
+            wanted = [datetime.combine(today + timedelta(days=ahead), at) for ahead in range(3)]
+            return next(found for found in _moments(wanted) if found > now)
+        found = [*_moments([datetime.fromisoformat(text)])]
+        return next((one for one in found if one > now), found[0])
     except (ValueError, OverflowError, StopIteration):
         hint = "write 22:00, 2026-12-01 or 2026-12-01T22:00, in local time"
         raise RelayError(f"`{text}` is not a time", hint=hint) from None
 
 
-def _utc(moment: datetime) -> datetime:
-    """Return a local time as UTC; by its timestamp, since `astimezone` goes back where the clocks go forward."""
-    return datetime.fromtimestamp(moment.timestamp(), UTC)
+def _moments(local: Iterable[datetime]) -> Iterator[datetime]:
+    """Yield local times as UTC, each as it first comes and as it comes again where the clocks go back (PEP 495).
+
+    By its timestamp, since `astimezone` goes back where the clocks go forward.
+    """
+    for one in local:
+        for fold in (0, 1):
+            yield datetime.fromtimestamp(one.replace(fold=fold).timestamp(), UTC)

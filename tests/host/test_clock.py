@@ -17,6 +17,12 @@ def test_a_stamp_of_another_zone_is_the_same_moment() -> None:
     assert clock.stamp(MOMENT.astimezone(timezone(timedelta(hours=5, minutes=30)))) == "2026-11-29T02:41:07Z"
 
 
+def test_a_stamp_of_any_year_is_read_again() -> None:
+    long_ago = datetime(500, 1, 1, tzinfo=UTC)
+    assert clock.stamp(long_ago) == "0500-01-01T00:00:00Z"
+    assert clock.parse(clock.stamp(long_ago)) == long_ago
+
+
 def test_a_stamp_is_parsed_to_the_moment_it_names() -> None:
     assert clock.parse(clock.stamp(MOMENT)) == MOMENT
     assert clock.parse("2026-11-29T03:41:07+01:00") == MOMENT

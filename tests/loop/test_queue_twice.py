@@ -32,7 +32,10 @@ def test_a_queued_spec_that_a_person_ran_meanwhile_is_not_run_again(world: World
     queued(world, "One", "Two")
     _earlier(world)
     run = _by_hand(world, "one")
-    assert why(world, "one") == f"`{run}` was made from this very text since it was queued"
+    assert (
+        why(world, "one")
+        == f"`{run}` was made from this very text already; `relay queue add --again` would have it run again"
+    )
     went(world.inside("nightly"))
     assert items(world) == [("skipped", "one", ""), ("started", "two", "accepted")]
     assert run in newest(world)["items"][0]["reason"]
@@ -60,8 +63,7 @@ def test_one_that_is_wanted_again_after_a_person_ran_it_runs_again(world: World,
     if act == "reject":
         assert world.inside("reject", run, "--close", "--why", "not so").code == 1
     else:
-        through(world.inside("queue", "remove", "one"))
-        queued(world, "One")
+        through(world.inside("queue", "add", "--again", world.folder / "specs" / "one.md"))
     assert (order(world), why(world, "one")) == (["one"], "")
 
 

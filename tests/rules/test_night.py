@@ -1,6 +1,7 @@
 """What a night decides: the order of the queue, what is due, when the purse is used up, and what it cut short."""
 
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -129,8 +130,21 @@ def test_only_a_reset_before_the_end_of_the_night_is_waited_for() -> None:
 
 
 @pytest.fixture
-def berlin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "Europe/Berlin")
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    yield from _clocks(monkeypatch, "Europe/Berlin")
+
+
+@pytest.fixture
+def auckland(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    yield from _clocks(monkeypatch, "Pacific/Auckland")
+
+
+def _clocks(monkeypatch: pytest.MonkeyPatch, zone: str) -> Iterator[None]:
+    """Have the clocks of a zone on the wall, and the machine's own again afterwards."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", zone)
+        time.tzset()
+        yield
     time.tzset()
 
 
@@ -144,6 +158,15 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> None:
         ("07:00", "2026-10-24T21:00", "2026-10-25T06:00"),  # the night in which an hour comes twice
         ("07:00", "2027-03-27T21:00", "2027-03-28T05:00"),  # and the one in which an hour is missing
         ("02:30", "2027-03-27T21:00", "2027-03-28T01:30"),
+        ("02:45", "2026-10-25T00:10", "2026-10-25T00:45"),  # at the first 02:10 the first 02:45 is meant
+        ("02:45", "2026-10-25T00:50", "2026-10-25T01:45"),
+        ("02:45", "2026-10-25T01:10", "2026-10-25T01:45"),  # and at the second one the second
+        ("02:45", "2026-10-25T01:45", "2026-10-26T01:45"),
+        ("2026-10-25T02:45", "2026-10-24T20:00", "2026-10-25T00:45"),
+        ("2026-10-25T02:45", "2026-10-25T01:10", "2026-10-25T01:45"),
+        ("2026-10-25T02:45", "2026-10-25T02:00", "2026-10-25T00:45"),
+        ("02:30", "2027-03-28T00:45", "2027-03-28T01:30"),
+        ("02:30", "2027-03-28T01:30", "2027-03-29T00:30"),
         ("12:00", "2028-02-28T23:30", "2028-02-29T11:00"),
         ("2026-12-01", "2026-11-29T02:30", "2026-11-30T23:00"),
         ("2026-12-01T22:00", "2026-11-29T02:30", "2026-12-01T21:00"),
@@ -151,6 +174,20 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_time_that_a_person_writes_is_local_and_lies_ahead(text: str, now: str, moment: str) -> None:
+    found = night.moment(text, datetime.fromisoformat(f"{now}:00+00:00"))
+    assert found == datetime.fromisoformat(f"{moment}:00+00:00")
+
+
+@pytest.mark.usefixtures("auckland")
+@pytest.mark.parametrize(
+    ("text", "now", "moment"),
+    [
+        ("20:00Z", "2026-11-30T19:00", "2026-11-30T20:00"),  # where it is the next day already
+        ("18:00Z", "2026-11-30T19:00", "2026-12-01T18:00"),
+        ("08:30", "2026-11-30T19:00", "2026-11-30T19:30"),
+    ],
+)
+def test_an_hour_with_a_zone_is_the_next_one_there(text: str, now: str, moment: str) -> None:
     found = night.moment(text, datetime.fromisoformat(f"{now}:00+00:00"))
     assert found == datetime.fromisoformat(f"{moment}:00+00:00")
 
