@@ -4,6 +4,8 @@ A record is rewritten as a whole whenever something happened, so that it is true
 """
 
 import os
+import shlex
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from relay import __version__
-from relay.errors import RelayError
+from relay.errors import Exit, RelayError
 from relay.host import clock, files, lock, proc
 from relay.host.lock import Holder
 from relay.record import ledger as ledgers
@@ -26,31 +28,68 @@ LOCK: Final = "lock"
 KILLED: Final = "killed"
 """What stands as the reason of a night that nobody could end."""
 
+STOP: Final = signal.SIGUSR1
+"""What tells a night to end the run that it works on, and to go on with the next; `ASKED` says which run is meant."""
+ASKED: Final = ".stop"
+
 
 def every(ledger: Ledger) -> tuple[Night, ...]:
-    """Return all nights, oldest first; a record that cannot be read is passed over."""
-    paths = (path for path in ledger.nights.glob("[!.]*.json") if path.name != f"{LOCK}.json")
-    found = (night for path in paths if (night := _read(path)) is not None)
+    """Return all nights, oldest first; a record that cannot be read is passed over, and `unreadable` tells of it."""
+    found = (night for path in _paths(ledger) if isinstance(night := _read(path), Night))
     return tuple(sorted(found, key=lambda night: (night.started, night.id)))
 
 
+def unreadable(ledger: Ledger) -> dict[Path, str]:
+    """Say of each record that cannot be read what is wrong with it, by name, which is the minute of its night."""
+    read_now = ((path, _read(path)) for path in _paths(ledger))
+    return {path: found for path, found in read_now if isinstance(found, str)}
+
+
+def _paths(ledger: Ledger) -> list[Path]:
+    return sorted(path for path in ledger.nights.glob("[!.]*.json") if path.name != f"{LOCK}.json")
+
+
+def real(night: Night) -> bool:
+    """Tell whether a night was one: not only held off by another process, and not too late to begin."""
+    return night.ended_by not in {"held", "missed"} or bool(night.items)
+
+
 def newest(ledger: Ledger) -> Night | None:
-    """Return the night that began last and really was one: not one that was only held off, or came too late."""
-    real = [night for night in every(ledger) if night.ended_by not in {"held", "missed"}]
-    return real[-1] if real else None
+    """Return the night that began last and really was one."""
+    return next((night for night in reversed(every(ledger)) if real(night)), None)
+
+
+def damaged(ledger: Ledger, since: str = "") -> str:
+    """Say that the record of a night cannot be read which began at `since` or later, its id; `""` where none is."""
+    for path, wrong in reversed(unreadable(ledger).items()):
+        if path.stem >= since:
+            return f"the record of a night cannot be read: {wrong}"
+    return ""
 
 
 def before(ledger: Ledger, night: Night) -> Night | None:
     """Return the night before one, which came to its end, so that a person was told of it."""
     found = [one for one in every(ledger) if one.id != night.id and one.started <= night.started]
-    told = [
-        one for one in found if one.ended_by not in {"held", "missed", None} and KILLED not in one.reason.split("; ")
-    ]
-    return told[-1] if told else None
+    ended = [one for one in found if real(one) and one.ended and one.told and KILLED not in one.reason.split("; ")]
+    return ended[-1] if ended else None
+
+
+def untold(ledger: Ledger) -> tuple[Night, ...]:
+    """Return the nights that are over and of which nobody was told, oldest first."""
+    return tuple(night for night in every(ledger) if night.ended is not None and not night.told)
+
+
+def tell(ledger: Ledger, night: Night) -> None:
+    """Write down that a person was told of a night."""
+    write(ledger, msgspec.structs.replace(night, told=True))
 
 
 def named(ledger: Ledger, wanted: str) -> Night:
     """Return a night by its id, or by a part of it that fits only one; `RelayError` otherwise."""
+    for path, wrong in unreadable(ledger).items():
+        if wanted == path.stem:
+            what = f"the record of a night cannot be read: {wrong}"
+            raise RelayError(what, hint=seen(ledger, wanted), exit_code=Exit.GATE)
     fitting = [night for night in every(ledger) if wanted and wanted in night.id]
     exact = [night for night in fitting if night.id == wanted] or fitting
     if len(exact) == 1:
@@ -64,9 +103,33 @@ def going(ledger: Ledger) -> Holder | None:
     return lock.holder(ledger.nights / LOCK)
 
 
+def stop(ledger: Ledger, run: str) -> bool:
+    """Ask the night that works on a run to end it, and to go on with the next; tell whether a night works on it."""
+    night, holder = going(ledger), lock.holder(ledger.lock)
+    if night is None or holder is None or holder.run != run or holder.process != night.process:
+        return False
+    files.write(ledger.nights / ASKED, run.encode())
+    os.kill(night.process.pid, STOP)
+    return True
+
+
+def stopped(ledger: Ledger) -> str:
+    """Return the run that a night was asked to end last."""
+    try:
+        return files.read(ledger.nights / ASKED).decode("utf-8", "replace")
+    except (OSError, RelayError):
+        return ""
+
+
 def page(ledger: Ledger, night: str) -> Path:
     """Return where a night's page lies."""
     return ledger.nights / f"{night}.html"
+
+
+def seen(ledger: Ledger, night: str) -> str:
+    """Say what to type where the record of a night cannot be read: its page may lie there still."""
+    path = page(ledger, night)
+    return f"its page is there still: open {shlex.quote(str(path))}" if path.is_file() else "relay status"
 
 
 @contextmanager
@@ -85,6 +148,7 @@ def begin(ledger: Ledger, purse: Nightly, *, scheduled: bool, reason: str = "") 
         started=clock.stamp(now),
         reason=reason,
         scheduled=scheduled,
+        told=False,
         purse=purse,
         relay=proc.this(),
         relay_version=__version__,
@@ -124,7 +188,8 @@ def settle(ledger: Ledger) -> tuple[Night, ...]:
             continue
         last = (ledger.nights / f"{night.id}.json").stat().st_mtime
         ended = clock.stamp(max(clock.parse(night.started), datetime.fromtimestamp(last, UTC)))
-        over = msgspec.structs.replace(night, ended=ended, ended_by="signal", reason=_joined(night.reason, KILLED))
+        reason = _joined(night.reason, KILLED)
+        over = msgspec.structs.replace(night, ended=ended, ended_by="signal", reason=reason, told=False)
         write(ledger, over)
         killed.append(over)
     return tuple(killed)
@@ -177,13 +242,15 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _read(path: Path) -> Night | None:
+def _read(path: Path) -> Night | str:
+    """Return a record, or what is wrong with it."""
     try:
         night = strict.convert(strict.load_json(files.read(path)), Night)
-    except (OSError, RelayError, strict.Wrong):
-        return None
-    try:
         clock.parse(night.started)
-    except ValueError:
-        return None
-    return night if night.schema == SCHEMA and night.id == path.stem else None
+    except FileNotFoundError:
+        return f"`{path}` is gone"
+    except (OSError, ValueError, RelayError, strict.Wrong) as wrong:
+        return f"`{path}`: {wrong}"
+    if night.schema != SCHEMA:
+        return f"`{path}` has schema `{night.schema}`, not {SCHEMA}"
+    return night if night.id == path.stem else f"`{path}` says that it is `{night.id}`"

@@ -2,14 +2,15 @@
 
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Final
 
 from relay import acts, confine, leg, notify, offer, ready, salvage, ship
-from relay.errors import Interrupted, RelayError
-from relay.host import clock, git, lock, worktree
+from relay.errors import Exit, Interrupted, RelayError
+from relay.host import clock, git, lock, term, worktree
 from relay.record import creation, freeze
 from relay.record import ledger as ledgers
 from relay.record.freeze import Frozen
@@ -21,6 +22,15 @@ from relay.telling import Teller
 from relay.terms import Plan, Receipt, Struct
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+REAPING: Final = 60.0
+"""Seconds for which a reaper that holds the repository is waited for; it ends stubborn programs in a few."""
+
+LAG: Final = 1.0
+"""Seconds for which who holds a lock may stand nowhere: that is written after it is taken, and goes before it."""
+
+REAPS: Final = "relay reap"
+"""What the reaper says it holds the repository for."""
 
 RESUMED_BY_GO: Final = frozenset(
     {
@@ -58,7 +68,7 @@ def start(ledger: Ledger, frozen: Frozen, order: Order, tell: Teller) -> tuple[s
     ship.preflight(ledger.repo, frozen.plan)
     worktree.refuse_inside(ledger.repo, ledger.worktree(frozen.plan.run, ""))
     plan = freeze.unused(ledger, frozen.plan)
-    with lock.hold(ledger.lock, f"run {plan.run}", plan.run), signals():
+    with occupied(ledger, f"run {plan.run}", plan.run), signals():
         plan = creation.create(ledger, plan, frozen.files)
         tell.begun(plan, confine.rung(plan)[1])
         return plan.run, _guarded(ledger, plan, order, tell)
@@ -70,8 +80,47 @@ def drive(ledger: Ledger, run: str, order: Order, tell: Teller) -> rules.Next:
     Holds the repository's lock for its whole life: exit 75 where another loop has it. On a signal the agent's
     processes end, the leg is sealed as interrupted, and `Interrupted` passes through.
     """
-    with lock.hold(ledger.lock, f"run {run}", run), signals():
+    with occupied(ledger, f"run {run}", run), signals():
         return _guarded(ledger, ledgers.read_plan(ledger, run), order, tell)
+
+
+class OccupiedError(RelayError):
+    """Another process holds the repository."""
+
+
+@contextmanager
+def occupied(ledger: Ledger, what: str, run: str = "") -> Iterator[None]:
+    """Hold the repository's lock inside a `with` block; `OccupiedError` (exit 75) where another process has it."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(patient(ledger, ledger.lock, lambda: lock.hold(ledger.lock, what, run)))
+        except RelayError as error:
+            if error.exit_code != Exit.HELD:
+                raise
+            raise OccupiedError(error.message, hint=error.hint, exit_code=Exit.HELD) from None
+        yield
+
+
+@contextmanager
+def patient(ledger: Ledger, path: Path, hold: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """Hold the lock at `path` inside a `with` block; a reaper that has it is done soon, so it is waited for a while."""
+    begun, told = clock.monotonic(), False
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(hold())
+                break
+            except RelayError as error:
+                holder, waited = lock.holder(ledger.lock), clock.monotonic() - begun
+                reaper = holder if holder is not None and holder.what == REAPS and waited < REAPING else None
+                nobody = waited < LAG and lock.holder(path) is None
+                if error.exit_code != Exit.HELD or not (reaper or nobody):
+                    raise
+                if reaper is not None and not told:
+                    told = True
+                    term.say(f"waiting for `{REAPS}`, process {reaper.process.pid}, to end")
+                clock.pause(0.05)
+        yield
 
 
 def _guarded(ledger: Ledger, plan: Plan, order: Order, tell: Teller) -> rules.Next:

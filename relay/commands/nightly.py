@@ -3,7 +3,6 @@
 import click
 
 from relay.commands import common
-from relay.errors import Exit
 from relay.host import term
 from relay.record.ledger import Ledger
 from relay.terms import Night, Nightly
@@ -35,20 +34,16 @@ def command(
     from relay.nightly import purse
 
     purse.of(Nightly(), asked)  # what nobody can read, or reckon with, is refused before there is a record
-    if until is not None:
-        from relay.host import clock
-        from relay.rules import night as rules
+    from relay.host import clock
 
-        rules.moment(until, clock.now())
+    purse.allowance(Nightly(until=until), clock.now())
     if dry_run:
         return _rehearsed(here, asked)
     from relay.nightly import night
 
-    done = night.run(here, asked, scheduled=scheduled)
+    done, code = night.run(here, asked, scheduled=scheduled)
     _told(here, done)
-    if done.ended_by == "preflight":
-        return int(Exit.HUMAN)
-    return 0
+    return int(code)
 
 
 def _told(here: Ledger, done: Night) -> None:

@@ -1,18 +1,19 @@
 """The book of a night: its record, rewritten whenever something happened, and what its legs have used so far."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 import msgspec
 
 from relay import nights, runner
-from relay.errors import RelayError
+from relay.errors import Exit, RelayError
 from relay.host import clock, term
 from relay.nightly import purse as purses
 from relay.record.ledger import Ledger
 from relay.rules import night as rules
 from relay.rules.night import UNBOUND, Allowance
-from relay.terms import Alert, Item, Nightly
+from relay.terms import Alert, Item, Night, Nightly
 from relay.terms.nights import NightEnd
 
 
@@ -23,17 +24,20 @@ class Book:
     """
 
     def __init__(self, ledger: Ledger, asked: Nightly, *, scheduled: bool) -> None:
-        killed = nights.settle(ledger)
-        before = "; ".join(f"the night before, `{night.id}`, was killed" for night in killed)
+        nights.settle(ledger)
+        self._untold = nights.untold(ledger)
+        before = "; ".join(map(_unheard, self._untold))
         self.night = nights.begin(ledger, asked, scheduled=scheduled, reason=before)
+        self.code = Exit.OK
         self._began = clock.now()
         self._taken: dict[str, int] = {}
         self._ledger = ledger
         self._items: dict[str, Item] = {}
         self._allowance: Allowance = UNBOUND
 
-    def give(self, purse: Nightly, due: datetime | None) -> None:
-        """Let the night have this purse; `due` is when a schedule had it begin."""
+    def give(self, base: str, purse: Nightly, due: datetime | None) -> None:
+        """Let the night have this base and this purse; `due` is when a schedule had it begin."""
+        self._write(base=base)
         self._allowance = purses.allowance(purse, self._began, due)
         self._write(purse=purse)
 
@@ -73,6 +77,12 @@ class Book:
         self._taken[key] = self._taken.get(key, 0) + 1
         if key in self._items:
             self._items[key] = self._items.pop(key)
+
+    def spare(self, key: str) -> None:
+        """Count that what was to be taken up was not, so that it may be tried again."""
+        self._taken[key] -= 1
+        if not self._taken[key]:
+            del self._taken[key]
 
     def line(self, key: str) -> Item | None:
         """Return what is written of a run or an entry so far."""
@@ -118,9 +128,23 @@ class Book:
         said = "; ".join(filter(None, (self.night.reason, reason)))
         self._write(reason=said, ended=clock.stamp(), ended_by=ended_by)
 
+    def told(self) -> None:
+        """Write down that a person was told of the night, and with it of those before that nobody heard of."""
+        self._write(told=True)
+        with suppress(RelayError):  # then they are named once more
+            for night in self._untold:
+                nights.tell(self._ledger, night)
+
     def _write(self, **fields: object) -> None:
         self.night = msgspec.structs.replace(self.night, **fields)
         try:
             nights.write(self._ledger, self.night)
         except RelayError as error:  # a full disk ends a night by its own rule; the next write has all of it
             term.error(error)
+
+
+def _unheard(night: Night) -> str:
+    """Say of a night before that nobody was told how it went."""
+    if nights.KILLED in night.reason.split("; "):
+        return f"the night before, `{night.id}`, was killed"
+    return f"nobody was told of the night before: relay report --night {night.id}"

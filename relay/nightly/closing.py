@@ -1,13 +1,12 @@
 """The end of a night: what it came to in a line each, the page, and the one notice."""
 
-import shlex
-
 from relay import nights, notify, telling
 from relay.errors import RelayError
-from relay.host import files, term
+from relay.host import clock, files, term
 from relay.nightly import watch
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
+from relay.report import morning
 from relay.report import run as report
 from relay.rules import plan as rules
 from relay.terms import Item, Night, Receipt, Struct
@@ -19,6 +18,7 @@ class Line(Struct, frozen=True, kw_only=True):
     item: Item
     stands: str
     cost: str
+    into: str = ""
     next: str = ""
 
     @property
@@ -29,7 +29,12 @@ class Line(Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """Say it in one line."""
-        parts = [self.stands, self.name, self.cost * (self.item.did != "skipped"), self.item.reason]
+        parts = [
+            self.stands + f" into {self.into}" * bool(self.into),
+            self.name,
+            self.cost * (self.item.did != "skipped"),
+            self.item.reason,
+        ]
         return "  ".join(filter(None, parts))
 
 
@@ -53,6 +58,7 @@ def _line(ledger: Ledger, night: Night, item: Item, at: str) -> Line:
         item=item,
         stands=f"skipped, {stands}" if item.did == "skipped" else stands,
         cost=_cost(item, [leg for leg in chain if leg.kind != "act" and leg.started >= night.started]),
+        into=morning.into(chain) if stands.startswith("shipped") else "",
         next="" if done else told,
     )
 
@@ -103,8 +109,18 @@ def quiet(night: Night, before: Night | None) -> bool:
     return night.scheduled and night.ended_by == "done" and nothing and not night.alerts and not night.reason
 
 
+def unwritten(ledger: Ledger, why: str) -> None:
+    """Tell a person of a night of which nothing could be written down; it cannot fail either."""
+    at = morning.elsewhere(ledger)
+    key = f"night.unwritten.{clock.stamp()}"
+    notice = notify.Notice(
+        event="night", key=key, title="nothing ran", text=why, cost="$0.00", next=f"relay {at}doctor"
+    )
+    notify.send(ledger, notice)
+
+
 def _notice(ledger: Ledger, night: Night) -> None:
-    at = f"-C {shlex.quote(str(ledger.repo.main_top or ledger.repo.common))} "
+    at = morning.elsewhere(ledger)
     told = lines(ledger, night, at)
     said = [line.text + f"\n  {line.next}" * bool(line.next) for line in told]
     raised = report.count(len(night.alerts), "thing")
@@ -113,7 +129,10 @@ def _notice(ledger: Ledger, night: Night) -> None:
         key=f"night.{night.id}",
         title=headline(told, night),
         text="\n".join(
-            [night.reason] * bool(night.reason) + said + [f"the reaper raised {raised}"] * bool(night.alerts)
+            [night.reason] * bool(night.reason)
+            + said
+            + morning.before(morning.waiting(ledger, night, at), at)
+            + [f"the reaper raised {raised}"] * bool(night.alerts)
         ),
         cost=report.dollars(sum(item.microusd for item in night.items)),
         next=f"relay {at}report --night",

@@ -1,18 +1,18 @@
 """The night itself: what waits is resumed, then the queue is taken, until nothing is left or a limit is reached."""
 
 import signal
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from datetime import datetime
-from pathlib import PurePath
+from typing import Final
 
 from relay import nights, queue, reaper, runner, ship
 from relay.errors import Exit, Interrupted, RelayError
 from relay.host import clock, lock, term
-from relay.nightly import agenda, closing, preflight, purse, watch
+from relay.nightly import agenda, closing, preflight, purse, stranded, watch
+from relay.nightly.base import Base
 from relay.nightly.book import Book
+from relay.nightly.ears import Ears
 from relay.nightly.preflight import Agents
-from relay.record import freeze
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.rules import night as rules
@@ -27,113 +27,156 @@ from relay.terms.nights import Did, NightEnd
 DOZE = 5.0
 """Seconds of sleep after which a night looks again: the clock may have jumped, the queue grown, a person ended."""
 
+PATIENCE: Final = 3600.0
+"""Seconds for which a night without an end waits for a run of a person that began in the midst of it."""
 
-def run(ledger: Ledger, asked: Nightly, *, scheduled: bool = False) -> Night:
-    """Be one night, and return its record; `asked` goes before relay.toml's purse.
+
+def run(ledger: Ledger, asked: Nightly, *, scheduled: bool = False) -> tuple[Night, Exit]:
+    """Be one night, and return its record, and how Relay exits; `asked` goes before relay.toml's purse.
 
     `RelayError` (exit 75) where another night, or a run of a person, holds the repository: that is recorded, too. A
-    signal seals the leg and the record, and passes through as `Interrupted`.
+    signal seals the leg and the record, and passes through as `Interrupted`, once a person was told.
     """
     due, missed = _schedule(ledger) if scheduled else (None, "once")
     if due is not None and missed == "skip" and rules.missed(due, clock.now()):
         late = f"it was due at {clock.stamp(due)}, more than {rules.LATE.seconds // 60} minutes ago"
-        return nights.none(ledger, asked, scheduled=True, ended_by="missed", reason=late)
-    with _alone(ledger, asked, scheduled=scheduled), runner.signals():
-        book = Book(ledger, asked, scheduled=scheduled)
+        return nights.none(ledger, asked, scheduled=True, ended_by="missed", reason=late), Exit.OK
+    with ExitStack() as held:
+        ears = Ears()
+        book = _begun(ledger, held, ears, asked, scheduled=scheduled)
+        failed: BaseException | None = None
         try:
-            book.close(*_night(ledger, book, asked, due))
+            with ears.listening():
+                ended = _night(ledger, book, asked, due)
         except Interrupted as interrupted:
-            book.close("signal", f"ended by {signal.Signals(interrupted.signum).name}")
-            closing.tell(ledger, book.night)
-            raise
-        except Exception as error:
-            book.close("bug", f"this is a bug in relay: {type(error).__name__}: {str(error)[:200]}")
-            closing.tell(ledger, book.night)
-            raise
+            ended, failed = ("signal", f"ended by {signal.Signals(interrupted.signum).name}"), interrupted
+        except Exception as error:  # noqa: BLE001 - it is raised again, once a person was told
+            ended, failed = ("bug", f"this is a bug in relay: {type(error).__name__}: {str(error)[:200]}"), error
+        book.close(*ended)
         closing.tell(ledger, book.night)
-        return book.night
+        book.told()
+        if failed is not None:
+            raise failed
+        if ears.came is not None:
+            raise Interrupted(ears.came)
+        return book.night, book.code
+
+
+def _begun(ledger: Ledger, held: ExitStack, ears: Ears, asked: Nightly, *, scheduled: bool) -> Book:
+    """Be the only night of the repository, begin only where no run of a person holds it, and open the book.
+
+    Where the disk is so full that not even that can be written down, a person is told all the same.
+    """
+    try:
+        place = ledger.nights / nights.LOCK
+        held.enter_context(runner.patient(ledger, place, lambda: nights.hold(ledger)))
+        with runner.occupied(ledger, "relay nightly"):
+            pass
+        held.enter_context(ears.open())
+        return Book(ledger, asked, scheduled=scheduled)
+    except RelayError as error:
+        if error.exit_code == Exit.HELD:
+            nights.none(ledger, asked, scheduled=scheduled, ended_by="held", reason=error.message)
+        elif full := preflight.disk(ledger):
+            closing.unwritten(ledger, full)
+            raise RelayError(full, hint="make room, then: relay nightly", exit_code=Exit.HUMAN) from None
+        raise
 
 
 def _night(ledger: Ledger, book: Book, asked: Nightly, due: datetime | None) -> tuple[NightEnd, str]:
     """Look whether all is there, reap, look after proposals, work, and reap; say why the night ended."""
     try:
-        settings, commit = preflight.settings(ledger)
-        book.give(purse.of(settings.nightly, asked), due)
+        base = Base(ledger)
+        book.give(base.ref, purse.of(base.settings.nightly, asked), due)
     except RelayError as error:
+        book.code = error.exit_code
         return "preflight", watch.said(error)
     if full := preflight.disk(ledger):
+        book.code = Exit.HUMAN
         return "preflight", full
     agents = Agents(ledger)
-    agents.missing(preflight.used(ledger, settings, commit))
+    agents.missing(preflight.used(ledger, base.settings, base.commit))
     _reap(ledger, book)
     _follow(ledger, book)
     try:
-        ended = _work(ledger, book, agents)
+        ended = _work(ledger, book, base, agents)
     except RelayError as error:
+        book.code = error.exit_code
         ended = ("preflight", watch.said(error))
+        _left(ledger, book, base, ended[1], waits=False)
     _reap(ledger, book)
     return ended
 
 
-def _work(ledger: Ledger, book: Book, agents: Agents) -> tuple[NightEnd, str]:
+def _work(ledger: Ledger, book: Book, base: Base, agents: Agents) -> tuple[NightEnd, str]:
     """Take what comes next, one at a time, until nothing is left or a limit is reached."""
+    free = clock.monotonic()
     while True:
         with suppress(RelayError):  # what was taken is passed over anyway, as long as its file stands
             queue.settle(ledger)
         limit, full = book.over(), preflight.disk(ledger)
         if limit or full:
-            _left(ledger, book, full or f"the night came to its limit first: {limit}")
+            book.code = Exit.HUMAN if full else Exit.OK
+            _left(ledger, book, base, full or f"the night came to its limit first: {limit}")
             return ("preflight", full) if full else (limit or "done", "")
-        if book.end is not None and lock.holder(ledger.lock) is not None:
-            clock.pause(DOZE)  # a person's run goes first, and where the night has an end it can wait for that
-        elif (open_one := _due(ledger, book, agents)) is not None:
-            _resume(ledger, book, open_one)
-        elif (queued := _next(ledger, book)) is not None:
-            _take(ledger, book, agents, *queued)
-        elif (reset := _reset(ledger, book)) is not None:
+        holder, taken = lock.holder(ledger.lock), True
+        open_one = _due(ledger, book, agents, holder.run if holder is not None else "")
+        queued = _next(ledger, book, base) if open_one is None else None
+        if open_one is None and queued is None:
+            if (reset := _reset(ledger, book)) is None:
+                return "done", ""
             term.detail(f"waiting for a quota until {clock.stamp(reset)}")
             clock.pause(max(0.0, min(DOZE, (reset - clock.now()).total_seconds())))
+        elif holder is not None:
+            taken = False  # a person's run goes first
+        elif open_one is not None:
+            taken = _resume(ledger, book, open_one)
+        elif queued is not None:
+            taken = _take(ledger, book, base, agents, *queued)
+        if taken:
+            free = clock.monotonic()
+        elif book.end is None and clock.monotonic() - free > PATIENCE:
+            why = "the repository was held for an hour"
+            book.code = Exit.HELD
+            _left(ledger, book, base, why)
+            return "held", why
         else:
-            return "done", ""
+            clock.pause(DOZE)
 
 
-def _due(ledger: Ledger, book: Book, agents: Agents) -> agenda.Open | None:
-    """Return the oldest run that goes on by itself; of one whose agents are missing it is written down why it stays."""
+def _due(ledger: Ledger, book: Book, agents: Agents, held: str) -> agenda.Open | None:
+    """Return the oldest run that goes on by itself, and that no person's loop has: of the others it is written why.
+
+    One whose agents are missing stays, and so does one that was begun before the repository was moved.
+    """
     for one in agenda.runs(ledger):
-        if one.goes_on and book.may(one.plan.run):
-            missing = agents.missing(one.plan.agents)
-            if not missing:
+        run = one.plan.run
+        if one.goes_on and run != held and book.may(run):
+            why = stranded.skipped(ledger, run) or agents.missing(one.plan.agents)
+            if not why:
                 return one
-            book.skip(one.plan.run, missing, run=one.plan.run, spec=one.plan.source, waits=False)
+            book.skip(run, why, run=run, spec=one.plan.source, waits=False)
     return None
 
 
-def _resume(ledger: Ledger, book: Book, one: agenda.Open) -> None:
-    """Go on with a run."""
+def _resume(ledger: Ledger, book: Book, one: agenda.Open) -> bool:
+    """Go on with a run; tell whether nobody held the repository."""
     run = one.plan.run
     term.say(f"resuming {term.style(run, 'bold')}: {one.plan.title}")
     with watch.going(ledger, book, run, "resumed", run=run, spec=one.plan.source) as tell:
         tell.opened(run)
         runner.drive(ledger, run, book.order, tell)
+    return not tell.spared
 
 
-def _next(ledger: Ledger, book: Book) -> tuple[Candidate, str] | None:
+def _next(ledger: Ledger, book: Book, base: Base) -> tuple[Candidate, str] | None:
     """Return the first spec whose turn it is, and the base commit; of those before it that stay it is written why."""
-    line, commit = _line(ledger, book)
+    settings, commit = base.look()
+    line = queue.line(ledger, settings, commit)
     turns = (at for at, one in enumerate(line) if not one.blocked and book.may(_key(one)))
     at = next(turns, len(line))
     book.skip_all((_key(one), one.spec, one.blocked, one.waits) for one in line[:at] if one.blocked)
     return (line[at], commit) if at < len(line) else None
-
-
-def _line(ledger: Ledger, book: Book) -> tuple[tuple[Candidate, ...], str]:
-    """Return what is queued, and the base commit; where that cannot be told it is written down why."""
-    try:
-        settings, commit = preflight.settings(ledger)
-        return queue.line(ledger, settings, commit), commit
-    except RelayError as error:
-        book.skip_all((entry.id, entry.spec, error.message, False) for entry in queue.entries(ledger))
-        return (), ""
 
 
 def _key(one: Candidate) -> str:
@@ -141,15 +184,19 @@ def _key(one: Candidate) -> str:
     return one.spec if one.entry is None else one.entry.id
 
 
-def _take(ledger: Ledger, book: Book, agents: Agents, one: Candidate, commit: str) -> None:
-    """Make a run of a spec, and drive it; what would not run is written down with the reason."""
+def _take(ledger: Ledger, book: Book, base: Base, agents: Agents, one: Candidate, commit: str) -> bool:
+    """Make a run of a spec, and drive it; what would not run is written down with the reason.
+
+    Tells whether nobody held the repository.
+    """
     entry = None if one.entry is None else one.entry.id
     with watch.going(ledger, book, _key(one), "started", spec=one.spec) as tell:
         task = queue.read(ledger, one, commit)
-        frozen = freeze.freeze(ledger.repo, task, PurePath(one.spec).name, source=one.spec, queued=entry)
+        frozen = base.freeze(task, one.spec, entry)
         if missing := agents.missing(frozen.plan.agents):
             raise RelayError(missing, hint="relay doctor", exit_code=Exit.HUMAN)
         runner.start(ledger, frozen, book.order, tell)
+    return not tell.spared
 
 
 def _reset(ledger: Ledger, book: Book) -> datetime | None:
@@ -164,13 +211,20 @@ def _reset(ledger: Ledger, book: Book) -> datetime | None:
     return rules.asleep(waiting, book.end)
 
 
-def _left(ledger: Ledger, book: Book, why: str) -> None:
-    """Write down what the night did not come to any more, each with the reason."""
+def _left(ledger: Ledger, book: Book, base: Base, why: str, *, waits: bool = True) -> None:
+    """Write down what the night did not come to any more, each with the reason, and whether time will settle that."""
     for one in agenda.runs(ledger):
         if one.goes_on and book.may(one.plan.run):
-            book.skip(one.plan.run, why, run=one.plan.run, spec=one.plan.source, waits=True)
-    line, _ = _line(ledger, book)
-    book.skip_all((_key(one), one.spec, one.blocked or why, one.waits or not one.blocked) for one in line)
+            book.skip(one.plan.run, why, run=one.plan.run, spec=one.plan.source, waits=waits)
+    with suppress(RelayError):
+        base.look()  # where that cannot be, what stood there before is what was not come to
+    try:
+        line = queue.line(ledger, base.settings, base.commit)
+    except RelayError:
+        book.skip_all((entry.id, entry.spec, why, waits) for entry in queue.entries(ledger))
+        return
+    blocked = ((_key(one), one.spec, one.blocked or why, one.waits if one.blocked else waits) for one in line)
+    book.skip_all(blocked)
 
 
 def _follow(ledger: Ledger, book: Book) -> None:
@@ -196,6 +250,7 @@ def _reap(ledger: Ledger, book: Book) -> None:
     """Repair or raise what nobody owns; what the reaper cannot do ends no night."""
     try:
         book.raised(reaper.reap(ledger, dry_run=False))
+        book.raised(stranded.told(ledger))
     except Exception as error:  # noqa: BLE001 - as the line above says
         watch.said(error)
 
@@ -213,18 +268,3 @@ def _schedule(ledger: Ledger) -> tuple[datetime | None, Missed]:
         return due_at.last(due_at.read(wanted.at), here, skips=skips), wanted.missed
     except RelayError:
         return None, "once"  # the night itself says so, with a record
-
-
-@contextmanager
-def _alone(ledger: Ledger, asked: Nightly, *, scheduled: bool) -> Iterator[None]:
-    """Be the only night of the repository, and begin only where no run of a person holds it."""
-    with ExitStack() as held:
-        try:
-            held.enter_context(nights.hold(ledger))
-            with lock.hold(ledger.lock, "relay nightly"):
-                pass
-        except RelayError as error:
-            if error.exit_code == Exit.HELD:
-                nights.none(ledger, asked, scheduled=scheduled, ended_by="held", reason=error.message)
-            raise
-        yield

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from relay import queue
 from relay.errors import RelayError
 from relay.host import clock
-from relay.nightly import agenda, preflight, purse
+from relay.nightly import agenda, preflight, purse, stranded
 from relay.nightly.preflight import Agents
 from relay.record import freeze
 from relay.record.ledger import Ledger
@@ -27,8 +27,8 @@ def items(ledger: Ledger, asked: Nightly) -> Iterator[Item]:
             did: Did = "resumed" if end is not None and one.reset < end else "skipped"
             waiting.append(Item(did=did, run=run, spec=spec, reason=reason))
         elif one.goes_on:
-            missing = agents.missing(one.plan.agents)
-            yield Item(did="skipped" if missing else "resumed", run=run, spec=spec, reason=missing)
+            why = stranded.skipped(ledger, run) or agents.missing(one.plan.agents)
+            yield Item(did="skipped" if why else "resumed", run=run, spec=spec, reason=why)
     for two in queue.line(ledger, settings, commit):
         reason = two.blocked
         if not reason:

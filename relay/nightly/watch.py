@@ -1,13 +1,16 @@
 """One run on its way through a night: told like every run, its line in the book, and no fault of it ends the night."""
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Final
 
 import msgspec
 
-from relay import bug, runner, telling
-from relay.errors import Exit, RelayError
-from relay.host import term
+from relay import bug, nights, runner, telling
+from relay.errors import Exit, Interrupted, RelayError
+from relay.host import clock, term
 from relay.nightly.book import Book
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
@@ -15,6 +18,12 @@ from relay.rules import night
 from relay.rules import plan as rules
 from relay.terms import Item, Plan, Receipt
 from relay.terms.nights import Did
+
+PATIENCE: Final = 10.0
+"""Seconds for which whoever stopped a run is given time to write that down."""
+
+GOING: Final = frozenset({"open", "waiting", "needs-human"})
+"""Outcomes of a run that can still be stopped."""
 
 
 class Watch(telling.Teller):
@@ -24,6 +33,12 @@ class Watch(telling.Teller):
         self._ledger, self._book, self._key = ledger, book, key
         self._had, self._item = book.line(key) or item, item
         self._known = 0
+        self.spared = False
+
+    @property
+    def run(self) -> str | None:
+        """Return the run, as soon as there is one."""
+        return self._item.run
 
     def opened(self, run: str) -> None:
         """Begin the line of a run that is there already: what was sealed before tonight does not count."""
@@ -46,6 +61,18 @@ class Watch(telling.Teller):
     def passed_over(self) -> None:
         """Note that another one has the run, or the repository: the night did nothing with it."""
         self._item = msgspec.structs.replace(self._item, did="skipped")
+
+    def spare(self) -> None:
+        """Note that another process held the repository first: nothing was done, and it may be tried again."""
+        self.spared = True
+        self._book.spare(self._key)
+
+    def stopped(self) -> str:
+        """Wait until whoever stopped the run has sealed that, and say so; one that was over by then is not stopped."""
+        over = clock.monotonic() + PATIENCE
+        while (outcome := standing(self._ledger, self.run or "")[0]) in GOING and clock.monotonic() < over:
+            clock.pause(0.05)
+        return "a person stopped it" if outcome == "stopped" else "a person wanted to stop it"
 
     def settle(self, reason: str) -> None:
         """Write down how the run stands now, or why there is none."""
@@ -101,13 +128,39 @@ def going(
     book.take(key)
     watch, reason = Watch(ledger, book, key, Item(did=did, run=run, spec=spec)), ""
     try:
-        yield watch
+        with _stoppable(ledger, watch):
+            yield watch
+    except runner.OccupiedError:
+        watch.spare()
+    except Interrupted as interrupted:
+        if interrupted.signum != nights.STOP:
+            raise
+        reason = watch.stopped()
     except Exception as error:  # noqa: BLE001 - what goes wrong in one run is no reason to leave the others
         reason = said(error)
         if isinstance(error, RelayError) and error.exit_code == Exit.HELD:
             watch.passed_over()
     finally:
-        watch.settle(reason)
+        if not watch.spared:
+            watch.settle(reason)
+
+
+@contextmanager
+def _stoppable(ledger: Ledger, watch: Watch) -> Iterator[None]:
+    """Let a person end this very run inside a `with` block, once, and the night goes on."""
+    came = False
+
+    def end(signum: int, _frame: FrameType | None) -> None:
+        nonlocal came
+        if not came and nights.stopped(ledger) == watch.run:
+            came = True
+            raise Interrupted(signum)
+
+    before = signal.signal(nights.STOP, end)
+    try:
+        yield
+    finally:
+        signal.signal(nights.STOP, before)
 
 
 def said(error: Exception) -> str:

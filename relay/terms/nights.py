@@ -71,7 +71,11 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 class Night(Struct, frozen=True, kw_only=True):
-    """The record of one night; without `ended` it goes on, or was killed: `relay`, its process, tells which."""
+    """The record of one night; without `ended` it goes on, or was killed: `relay`, its process, tells which.
+
+    `base` is the full name of the ref that its runs start from and ship into, as it was settled when the night began.
+    `told` is false until a person was told how the night went, or nobody need hear of it.
+    """
 
     schema: int = SCHEMA
     id: str
@@ -80,6 +84,8 @@ class Night(Struct, frozen=True, kw_only=True):
     ended_by: NightEnd | None = None
     reason: str = ""
     scheduled: bool = False
+    base: str = ""
+    told: bool = True
     purse: Nightly = Nightly()
     items: tuple[Item, ...] = ()
     alerts: tuple[str, ...] = ()

@@ -158,7 +158,7 @@ def test_a_config_that_is_refused_ends_the_night_before_it_begins_with_a_record_
     queued(world, "One")
     world.write({"relay.toml": "base = 'main'\n"})
     ran = world.inside("nightly", "--scheduled")
-    assert ran.code == Exit.HUMAN, ran
+    assert ran.code == Exit.USAGE, ran
     assert newest(world)["ended_by"] == "preflight"
     assert "relay.toml" in newest(world)["reason"]
     assert (bell.events, runs(world)) == (["night"], [])
@@ -247,6 +247,7 @@ def test_a_bug_in_one_run_is_reported_and_the_night_goes_on(world: World) -> Non
 
 def test_an_hour_that_nobody_can_read_is_refused_and_is_no_night(world: World) -> None:
     refused(world.inside("nightly", "--until", "dawn"), 2, "`dawn` is not a time")
+    refused(world.inside("nightly", "--until", "2026-01-01T07:00"), 2, "that is over")
     assert dusk.records(world) == []
 
 
