@@ -14,12 +14,22 @@ from relay.terms import Alert
 
 def new(key: str, kind: str, what: str, command: str, run: str | None = None) -> Alert:
     """Make an alert as of now; `key` says what it is about, and of one key a person is told once."""
-    return Alert(key=_text(key), kind=kind, what=_text(what), command=_text(command), since=clock.stamp(), run=run)
+    return Alert(key=line(key), kind=kind, what=line(what), command=_typed(command), since=clock.stamp(), run=run)
 
 
-def _text(given: str) -> str:
-    """Write a path of any bytes so that it can stand in JSON."""
-    return given.encode("utf-8", "backslashreplace").decode()
+def line(text: str) -> str:
+    """Write text of any bytes so that it can stand in JSON and on one line: a file's name could say the next itself."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def _typed(command: str) -> str:
+    """Write a command on one line that means the same to a shell: what `shlex.quote` quoted leaves its quotes."""
+    return "".join(letter if letter.isprintable() else f"'$'{_bytes(letter)}''" for letter in command)
+
+
+def _bytes(letter: str) -> str:
+    raw = letter.encode("utf-8", "surrogateescape" if "\udc80" <= letter <= "\udcff" else "surrogatepass")
+    return "".join(f"\\x{byte:02x}" for byte in raw)
 
 
 def all(ledger: Ledger) -> tuple[Alert, ...]:  # noqa: A001 - always called as `alerts.all`
@@ -34,7 +44,8 @@ def all(ledger: Ledger) -> tuple[Alert, ...]:  # noqa: A001 - always called as `
 
 def _read(path: Path) -> Alert | None:
     with suppress(OSError, RelayError, msgspec.MsgspecError, UnicodeDecodeError):
-        return msgspec.json.decode(files.read(path), type=Alert)
+        read = msgspec.json.decode(files.read(path), type=Alert)
+        return msgspec.structs.replace(read, what=line(read.what), command=_typed(read.command))
     return None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from relay import __version__, confine, examination, watch
+from relay import __version__, confine, examination, loss, watch
 from relay.host import clock, files, git, lock, proc, snapshot, worktree
 from relay.record import reply, sealing
 from relay.rules import boundary, independence
@@ -107,11 +107,8 @@ def _kept(leg: Leg, ended_by: EndedBy) -> Outcome:
     )
     suffix = {"reply": "", "handover": "", "breach": ".void"}.get(ended_by, ".cut")
     refs = {f"{name}{suffix}": taken.commit}
-    own = worktree.head(repo, leg.held)
-    if own not in {None, start.start}:
-        refs[f"{name}.agent"] = own or ""
-    for ref, commit in refs.items():
-        git.put_ref(repo, ref, commit)
+    git.put_ref(repo, f"{name}{suffix}", taken.commit)
+    refs |= loss.put_aside(repo, leg.held.git_dir, name, start.start)
     return Outcome(head=taken.commit, refs=refs, refused=taken.refused)
 
 
@@ -192,8 +189,12 @@ def _write(leg: Leg, receipt: Receipt, answer: Reply | None, raw: bytes | None, 
 
 
 def _release(leg: Leg, sealed: Receipt) -> None:
-    """Remove the worktree where everything in it is kept: never after a failure, never with unique ignored files."""
-    if done_with(sealed) and not worktree.leftovers(leg.ledger.repo, leg.held, confine.rung(leg.plan)[0]):
+    """Remove the worktree where everything in it is kept and nobody else uses it: never after a failure.
+
+    Its tree became a commit before the checks ran; what they changed of that is no work.
+    """
+    rung, made = confine.rung(leg.plan)[0], leg.start.baseline
+    if done_with(sealed) and not loss.gate(leg.ledger.repo, leg.held, [sealed.head], made, rung, ran=True):
         worktree.release(leg.ledger.repo, leg.held)
         path = leg.held.path
         files.remove_tree(path.parent / f"{path.name}.io")

@@ -7,7 +7,7 @@ import msgspec
 
 from relay import acts, ways
 from relay.errors import RelayError
-from relay.host import files, git
+from relay.host import files, git, lock
 from relay.host.repository import Repository
 from relay.record import evidence, receipt
 from relay.record import ledger as ledgers
@@ -137,25 +137,28 @@ def _attempt(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], approval: Rec
             return rebase.seal(ledger, plan, chain, pins, onto, overlap)
         tree = merged
     leg = ledgers.next_leg_id(ledger, plan.run, "ship")
-    commit = _commit(ledger, plan, about, approval, tree, onto)
-    if moved and not rebase.still_holds(ledger, plan, about, commit, leg=leg, now=onto):
-        return rebase.seal(ledger, plan, chain, pins, onto, ())
-    git.put_ref(ledger.repo, f"refs/relay/{plan.run}/{leg}", commit)
-    parcel = Parcel(ledger=ledger, plan=plan, chain=tuple(chain), leg=leg, target=target, commit=commit, now=tip.now)
-    start = intent(parcel, leg, msgspec.structs.replace(pins, head=commit, base=onto, tree=tree), pins.head)
-    page = words.proposal(ledger, plan, about, _by(approval))
-    ledgers.begin(ledger, start)
-    try:
-        out = way.send(parcel, page)
-    except ways.MovedError:
-        files.remove_tree(ledger.leg(plan.run, leg))  # it never happened: the other side says so
-        raise
-    except RelayError as error:
-        found = _seen(parcel) if isinstance(error, ways.UnknownError) else None
-        if found is None:
-            return sealing.failed(ledger, plan, chain, start, approval, error.message, error.hint)
-        out = found
-    return sealing.confirmed(ledger, plan, chain, start, out, target)
+    with lock.hold(ledger.leg_lock(plan.run, leg), "shipping", plan.run):
+        commit = _commit(ledger, plan, about, approval, tree, onto)
+        if moved and not rebase.still_holds(ledger, plan, about, commit, leg=leg, now=onto):
+            return rebase.seal(ledger, plan, chain, pins, onto, ())
+        git.put_ref(ledger.repo, f"refs/relay/{plan.run}/{leg}", commit)
+        parcel = Parcel(
+            ledger=ledger, plan=plan, chain=tuple(chain), leg=leg, target=target, commit=commit, now=tip.now
+        )
+        start = intent(parcel, leg, msgspec.structs.replace(pins, head=commit, base=onto, tree=tree), pins.head)
+        page = words.proposal(ledger, plan, about, _by(approval))
+        ledgers.begin(ledger, start)
+        try:
+            out = way.send(parcel, page)
+        except ways.MovedError:
+            files.remove_tree(ledger.leg(plan.run, leg))  # it never happened: the other side says so
+            raise
+        except RelayError as error:
+            found = _seen(parcel) if isinstance(error, ways.UnknownError) else None
+            if found is None:
+                return sealing.failed(ledger, plan, chain, start, approval, error.message, error.hint)
+            out = found
+        return sealing.confirmed(ledger, plan, chain, start, out, target)
 
 
 def _seen(parcel: Parcel) -> Out | None:

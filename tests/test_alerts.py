@@ -1,5 +1,8 @@
 """Alerts are files: told once, listed in the order they came, gone when they are settled."""
 
+import os
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -52,3 +55,24 @@ def test_a_path_of_any_bytes_can_be_told(ledger: Ledger) -> None:
     assert alerts.tell(ledger, one)
     assert alerts.all(ledger) == (one,)
     assert one.key == "worktree:/\\udcff"
+
+
+@pytest.mark.parametrize("name", ["a\nb", "it's\x1b[2K\r'", "a\u2028b", "\udcff\t", "a\x85\u202eb", "plain and so on"])
+def test_a_name_stands_on_one_line_and_the_command_that_names_it_means_that_very_file(
+    ledger: Ledger, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_text("x")
+    one = alerts.new(f"lock:{path}", "lock", f"`{path}` was left", f"rm {shlex.quote(str(path))}")
+    assert [text.isprintable() for text in (one.key, one.what, one.command)] == [True] * 3
+    alerts.tell(ledger, one)
+    assert alerts.all(ledger) == (one,)
+    subprocess.run(["bash", "-c", one.command], env={**os.environ, "LC_ALL": "C"}, check=True)
+    assert not path.exists()
+
+
+def test_what_an_older_version_wrote_down_says_no_second_line_either(ledger: Ledger) -> None:
+    alerts.tell(ledger, alerts.new("ref:x", "ref", "x", "true"))
+    [path] = ledger.alerts.glob("*.json")
+    path.write_text(path.read_text().replace('"what": "x"', '"what": "x\\n      hint: true"'))
+    assert [alert.what for alert in alerts.all(ledger)] == [r"x\n      hint: true"]

@@ -14,7 +14,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"rules", "host"}),
     frozenset({"record", "backends"}),
     frozenset({"confine", "live", "underway"}),
-    frozenset({"acts", "watch", "telling", "bug", "queue", "nights", "alerts", "caches"}),
+    frozenset({"acts", "watch", "telling", "bug", "queue", "nights", "alerts", "caches", "loss"}),
     frozenset({"clean", "hollow"}),
     frozenset({"proof", "swap"}),
     frozenset({"weigh"}),
@@ -42,13 +42,15 @@ PRINTING = {"print", "click.echo", "click.secho", "sys.stdout", "sys.stderr", "s
 FILE_LINES = 300
 FUNCTION_LINES = 60
 AFTERNOON = {"host", "rules", "record"}
-AFTERNOON_LINES = 5280
+AFTERNOON_LINES = 5500
 """Lines of code that can be read in an afternoon; docstrings, comments and blank lines are what makes them readable.
 
 The design hoped for 4,000 lines of any kind. Every reproduced failure of git, locks and processes that has its mend
 and its reason beside it cost some; so did staging in a jail, the ledger of findings over rounds, and the instructions
 and the files that steer tools, which a judge is told of; then what the reviewer calls by another name and Relay saw
-fail all the same, and the settings of nights. The bound is what they came to; it must not grow unnoticed.
+fail all the same, and the settings of nights. It was 5,280 until a removal first looked for mounts and went in one
+step, temporary folders proved whose they are, what set-up made was told from what came later, and tables learned to
+fit a terminal. The bound is what they came to; it must not grow unnoticed.
 """
 APART = {"host/jail/": 1270, "host/tripwire/": 560, "rules/night.py": 120}
 """Rooms within a room, or what none but a night asks, read on another day, with bounds of their own.

@@ -6,8 +6,10 @@ one (pitfalls rows 77, 78, 119). The caller says when the folder itself is synce
 
 import errno
 import os
+import re
 import stat
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +22,8 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # NONBLOCK: a FIFO must not hold us
 _FOLDER: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 _TRIES: Final = 100
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+_OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 _DEEP: Final = 64
 """Below this many levels a folder is lifted before it is removed, so that no path grows too long to name."""
 
@@ -155,11 +159,40 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def mounted_below(path: Path) -> Path | None:
+    """Return where something is mounted, at `path` or below it; None where nothing is. A link leads nowhere here.
+
+    The kernel's list names mounts of the same file system too, which no number of a device tells apart (proc(5),
+    mountinfo). Where there is no such list, as on macOS, the numbers are compared.
+    """
+    top = os.path.join(os.path.realpath(path.parent), path.name)
+    try:
+        lines = _MOUNTS.read_bytes().split(b"\n")
+    except OSError:
+        return _another_device(top)
+    for fields in (line.split(b" ", 5) for line in lines if line):
+        at = os.fsdecode(_OCTAL.sub(lambda found: bytes((int(found[1], 8),)), fields[4]))
+        if f"{at}/".startswith(f"{top}/"):
+            return Path(at)
+    return None
+
+
+def _another_device(top: str) -> Path | None:
+    below = (f"{where}/{name}" for where, folders, _ in os.walk(top) for name in folders)
+    return next((Path(at) for at in chain((top,), below) if os.path.ismount(at)), None)
+
+
 def remove_tree(path: Path) -> None:
     """Remove `path` and everything below it, however deep, whatever its permissions, never through a link.
 
-    What is already gone is no failure. What cannot be removed (a mount, another owner) is a `RelayError` naming it.
+    What is already gone is no failure. Where something is mounted below, nothing is removed: a `RelayError` naming
+    that, and so is one for what cannot be removed (another owner).
     """
+    if mount := mounted_below(path):
+        import shlex  # only to say so
+
+        hint = f"unmount it, and type that again: umount {shlex.quote(str(mount))}"
+        raise RelayError(f"cannot remove `{path}`: something is mounted at `{mount}`", hint=hint)
     folders = [(str(path), 0)]  # deepest last; a folder stays until it is empty
     tries = 0
     while folders:

@@ -26,7 +26,9 @@ from relay.terms import Limits, Worktree
 PUT: Final = "relay-put"
 """In the worktree's entry: the paths that were copied or linked."""
 IGNORED: Final = "relay-ignored"
-"""In the worktree's entry: what was ignored when the set-up had ended."""
+"""In the worktree's entry: the files that git did not see when the set-up had ended."""
+_LONGEST: Final = 256 << 20
+"""Bytes of a stored list; a name takes some sixty."""
 INCLUDE: Final = ".worktreeinclude"
 
 
@@ -38,7 +40,7 @@ def remember(git_dir: Path, name: str, paths: Iterable[str]) -> None:
 def recall(git_dir: Path, name: str) -> list[str]:
     """Return a stored list; an empty one when it is gone."""
     with suppress(OSError, RelayError):
-        return [os.fsdecode(path) for path in files.read(git_dir / name).split(b"\0") if path]
+        return [os.fsdecode(path) for path in files.read(git_dir / name, _LONGEST).split(b"\0") if path]
     return []
 
 

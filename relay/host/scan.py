@@ -30,22 +30,27 @@ _KINDS: Final = {
 
 
 class Scan(Struct, frozen=True, kw_only=True):
-    """What stands in the way: each path with what it is. `blocking` ones make git wait for ever (sandbox.md row 17)."""
+    """What stands in the way: each path with what it is. `blocking` ones make git wait for ever (sandbox.md row 17).
+
+    `nested` are the folders, each ending in `/`, that hold a `.git` of their own.
+    """
 
     special: dict[str, str] = {}
     unreadable: tuple[str, ...] = ()
     blocking: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
 
 
 def look(root: Path) -> Scan:
     """Walk `root`, leaving out the `.git` at its top."""
     unreadable: list[str] = []
-    special = dict(_walk(str(root), unreadable))
+    nested: list[str] = []
+    special = dict(_walk(str(root), unreadable, nested))
     blocking = (path for path in special if path.rpartition("/")[2] in _READ_BY_GIT or "/.git/" in path)
-    return Scan(special=special, unreadable=tuple(unreadable), blocking=tuple(blocking))
+    return Scan(special=special, unreadable=tuple(unreadable), blocking=tuple(blocking), nested=tuple(nested))
 
 
-def _walk(root: str, unreadable: list[str]) -> Iterator[tuple[str, str]]:
+def _walk(root: str, unreadable: list[str], nested: list[str]) -> Iterator[tuple[str, str]]:
     folders = [""]
     while folders:
         folder = folders.pop()
@@ -53,6 +58,8 @@ def _walk(root: str, unreadable: list[str]) -> Iterator[tuple[str, str]]:
             with os.scandir(f"{root}/{folder}") as entries:
                 for entry in entries:
                     path = folder + entry.name
+                    if entry.name == ".git" and folder:
+                        nested.append(folder)
                     if path == ".git" or entry.is_file(follow_symlinks=False) or entry.is_symlink():
                         continue
                     if entry.is_dir(follow_symlinks=False):

@@ -56,6 +56,12 @@ class View:
             raise git.failed(answer, args[0])
         return answer.out
 
+    def against(self, commit: str) -> None:
+        """Compare with this commit from now on; what is known of files that did not change stays known."""
+        if self.call("read-tree", "-m", commit).code:
+            self.index.unlink(missing_ok=True)
+            self.run("read-tree", commit)
+
     def carry(self, tree: str, parent: str) -> dict[str, str]:
         """Take a tree that was stored here into the repository, or return what git finds wrong with it, by object."""
         return self.stage.carry(tree, parent, _LONG) if self.stage is not None else {}
@@ -106,9 +112,8 @@ def view(repo: Repository, lease: Lease, commit: str | None = None, *, rung: Run
         here = View(repo, top, folder / "index", found, seen, stage)
         with suppress(OSError):
             shutil.copy2(git_dir / PRISTINE, here.index, follow_symlinks=False)  # with its time, which git compares
-        if commit and here.call("read-tree", "-m", commit).code:
-            here.index.unlink(missing_ok=True)
-            here.run("read-tree", commit)
+        if commit:
+            here.against(commit)
         yield here
 
 

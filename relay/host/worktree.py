@@ -5,6 +5,7 @@ second takes entries that are not Relay's (pitfalls rows 13, 39, 70, 92, 130). W
 and that is done here after looking at who owns them.
 """
 
+import glob
 import os
 import shutil
 from collections.abc import Callable
@@ -13,27 +14,36 @@ from pathlib import Path
 from typing import Final
 
 from relay.errors import Exit, RelayError
-from relay.host import drivers, files, git, names, provision, scan, signals, touched
+from relay.host import drivers, files, git, inventory, provision, scan, signals, touched
 from relay.host.jail.cell import Cell
-from relay.host.jail.rungs import Rung
 from relay.host.lease import CACHE, Lease
 from relay.host.repository import Repository
 from relay.terms import Struct, Worktree
 
+GOING: Final = ".going-"
+"""What stands in the name of a folder that is being removed, or whose removal was cut short."""
 _OURS: Final = "relay "
-"""How the reason of a lock begins that Relay set; only such a worktree is ever unlocked."""
+"""How the reason of a lock begins that Relay set."""
 _LONG: Final = 600.0
 _SMALL: Final = 1 << 16
 """No file of a worktree's administrative folder that is read here is longer, in bytes."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """A worktree that the repository knows as Relay's. `complete` is false for one whose making was cut short."""
+    """A worktree that the repository knows as Relay's. `complete` is false for one whose making was cut short.
+
+    `path` is the entry's own where that does not say any more where the worktree is.
+    """
 
     path: Path
     git_dir: Path
     reason: str
     complete: bool
+
+    @property
+    def said(self) -> dict[str, str]:
+        """Return what the reason says: the `run`, the `leg`, and what a checkout beside one is `for`."""
+        return dict(word.partition("=")[::2] for word in self.reason.split())
 
 
 def lease(repo: Repository, path: Path, commit: str, reason: str) -> Lease:
@@ -148,7 +158,7 @@ def _read(path: Path) -> bytes:
 
 def _target(git_dir: Path, name: str) -> Path | None:
     text = os.fsdecode(_read(git_dir / name).strip())
-    return git_dir / text if text and "\0" not in text else None
+    return Path(os.path.normpath(git_dir / text)) if text and "\0" not in text else None
 
 
 def own(repo: Repository) -> list[Entry]:
@@ -156,13 +166,19 @@ def own(repo: Repository) -> list[Entry]:
     found = []
     with suppress(FileNotFoundError):
         for entry in sorted((repo.common / "worktrees").iterdir()):
-            reason = _read(entry / "locked").decode("utf-8", "replace").strip()
-            if reason.startswith(_OURS):
+            if reason := _ours(entry):
                 back = _target(entry, "gitdir")
-                path = back.parent if back else Path()
+                path = back.parent if back else entry
                 whole = scan.kind(str(entry / touched.PRISTINE)) == "a file" and scan.kind(str(path)) == "a folder"
-                found.append(Entry(path=path, git_dir=entry, reason=reason.removeprefix(_OURS), complete=whole))
+                found.append(Entry(path=path, git_dir=entry, reason=reason, complete=whole))
     return found
+
+
+def _ours(entry: Path) -> str:
+    """Return the reason of a lock that Relay set, which names run and leg; only such a worktree is ever unlocked."""
+    reason = _read(entry / "locked").decode("utf-8", "replace").strip()
+    named = {word.partition("=")[0] for word in reason.split()}
+    return reason.removeprefix(_OURS) if reason.startswith(_OURS) and {"run", "leg"} <= named else ""
 
 
 def head(repo: Repository, lease: Lease) -> str | None:
@@ -182,35 +198,23 @@ def prepare(
     """Make a fresh worktree fit to work in, as [worktree] and `.worktreeinclude` say; return what failed, or nothing.
 
     Submodules and LFS are fetched from where the commit `base` says alone. What was copied or linked is remembered in
-    the worktree's entry, and so is what is ignored afterwards.
+    the worktree's entry, and so is what git does not see afterwards.
     """
     within = cell()
     problem = provision.fit(repo, lease.path, lease.git_dir, settings, log, within, base)
     with touched.view(repo, lease, rung=within.rung if within is not None else None) as here:
-        provision.remember(lease.git_dir, provision.IGNORED, here.ignored())
+        inventory.note(here, lease.git_dir)
     return problem
-
-
-def leftovers(repo: Repository, lease: Lease, rung: Rung | None = None) -> tuple[str, ...]:
-    """Return the ignored files and folders that are neither set-up's nor caches: removal would lose them (row 39).
-
-    Paths are labels, for people.
-    """
-    before = set(provision.recall(lease.git_dir, provision.IGNORED)) | set(
-        provision.recall(lease.git_dir, provision.PUT)
-    )
-    with touched.view(repo, lease, rung=rung) as here:
-        return tuple(git.label(path) for path in here.ignored() if path not in before and not names.cache(path))
 
 
 def release(repo: Repository, lease: Lease) -> None:
     """Remove the worktree and its entry, whatever became of either; what is already gone is no failure.
 
     Its caches go along. An entry that is another worktree's, or that a person locked, stays. `RelayError` naming what
-    cannot be removed.
+    cannot be removed. The entry goes last: it tells of a removal that was cut short, and a further call finishes that.
     """
-    files.remove_tree(lease.path)
-    files.remove_tree(lease.cache)
+    _remove(lease.cache)
+    _remove(lease.path)
     _forget(repo, lease.path, lease.git_dir)
     for entry in own(repo):
         if entry.path == lease.path:
@@ -223,7 +227,26 @@ def clear(repo: Repository, path: Path) -> None:
     for entry in own(repo):
         if entry.path == real:
             release(repo, Lease(path=real, git_dir=entry.git_dir, pointer_sha256=""))
-    for left in (real, real.with_name(f"{real.name}{CACHE}")):
+    for left in (real.with_name(f"{real.name}{CACHE}"), real):
+        _remove(left)
+
+
+def going(path: Path) -> list[Path]:
+    """Return what a removal of `path` set aside and, being cut short, did not remove."""
+    return sorted(path.parent.glob(f".{glob.escape(path.name)}{GOING}*"))
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder, set aside in one step first: no half of it is ever taken for the whole."""
+    try:
+        if files.mounted_below(path) is None:  # else it stays as it is, and `remove_tree` says why
+            path.rename(path.with_name(f".{path.name}{GOING}{os.urandom(4).hex()}"))
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        hint = f"see what stands there: ls -la {path}"
+        raise RelayError(f"cannot remove `{path}`: {(error.strerror or str(error)).lower()}", hint=hint) from error
+    for left in (*going(path), path):
         files.remove_tree(left)
 
 
@@ -231,7 +254,7 @@ def _forget(repo: Repository, path: Path, git_dir: Path) -> None:
     inside = git_dir.parent == repo.common.resolve() / "worktrees" and scan.kind(str(git_dir)) == "a folder"
     back = _target(git_dir, "gitdir") if inside else None
     theirs = back is not None and back.parent != path  # an emptied `gitdir` names nobody (row 80)
-    if inside and not theirs and _read(git_dir / "locked").startswith(_OURS.encode()):
+    if inside and not theirs and _ours(git_dir):
         with signals.held():  # a part of an entry belongs to nobody, so what says whose it is goes last
             for name in set(os.listdir(git_dir)) - {"gitdir", "locked"}:
                 files.remove_tree(git_dir / name)
@@ -243,7 +266,7 @@ def _forget(repo: Repository, path: Path, git_dir: Path) -> None:
 def _drop(repo: Repository, path: Path) -> None:
     """Take back what a failed `lease` made: the folder was free when it began."""
     with suppress(RelayError):
-        files.remove_tree(path)
+        _remove(path)
     for entry in own(repo):
         if entry.path == path:
             _forget(repo, path, entry.git_dir)

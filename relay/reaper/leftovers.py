@@ -3,32 +3,30 @@
 import os
 import re
 import shlex
-import stat
-import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from relay import loss
 from relay.errors import RelayError
-from relay.host import files, lock, pids, worktree
-from relay.host.scratch import HOUR
+from relay.host import files, git, lock, pids, scratch, worktree
+from relay.host.scratch import DAY, HOUR
 from relay.host.tripwire import steering
-from relay.reaper import kept, look
+from relay.reaper import look
 from relay.reaper.look import Run
 from relay.reaper.tally import Tally
 from relay.record.ledger import Ledger
-from relay.terms import Process
 
-DAY: Final = 24 * HOUR
-"""Seconds after which a half-written file is nobody's though its process's number is in use again."""
 MINUTE: Final = 60.0
-"""Seconds that a file may be half-written by a process whose number means nobody here: one in a container."""
+"""Seconds that a file may be half-written by a process whose number means nobody here: one in a container.
+
+Where its process's number is in use, it is nobody's after a day.
+"""
 OWN_REFS: Final = ("refs/relay/", "refs/relay-ledger/", "refs/heads/relay/")
 _HALF: Final = re.compile(r"\..+\.(\d+)\.(?:[0-9a-f]{8}|new)\.tmp")
 """A file that `files.write` had not yet renamed, with the number of its process."""
-_SIGNED: Final = re.compile(r"relay-[a-z]+-(\d+)\.(\d+)-\w+")
 
 
 def settle(tally: Tally, _runs: list[Run]) -> None:
@@ -44,7 +42,8 @@ def settle(tally: Tally, _runs: list[Run]) -> None:
             found = _HALF.fullmatch(path.name)
             if found and _old(path, DAY if pids.stat(int(found[1])) else MINUTE):
                 _remove(tally, path, "a file that was never written to its end")
-    _folders(tally)
+    for path in scratch.sweep(dry=tally.dry):  # of whatever repository
+        tally.repair("temp", f"removed `{path}`: a temporary folder whose process is gone")
 
 
 def records(ledger: Ledger) -> list[Path]:
@@ -84,22 +83,59 @@ def _git_locks(tally: Tally) -> None:
         path, parts = common / name, name.split("/")
         if (parts[0] == "worktrees" and parts[1] in own) or not _old(path, HOUR):
             continue  # a worktree goes as a whole; a git at work gets time to end
-        if not _opened(path) and name.startswith(OWN_REFS):
+        if _opened(path) or _wanted(path, _places(tally.ledger)):
+            tally.unsure("lock", name)
+        elif name.startswith(OWN_REFS):
             _remove(tally, path, "a lock of a git that is gone, on a ref of Relay's")
-        elif not _opened(path):
-            what = f"a git that is gone left its lock `{path}`: others wait for it"
-            tally.alert("lock", name, what, f"rm {shlex.quote(str(path))}")
+        else:
+            what = f"a git that may be gone left its lock `{path}`: others wait for it"
+            tally.alert("lock", name, what, f"pgrep -lx git || rm {shlex.quote(str(path))}")
 
 
 def _opened(path: Path) -> bool:
     """Tell whether a process has a file open."""
-    for pid in kept.everyone():
+    for pid in loss.everyone():
         with suppress(OSError):
             for entry in os.scandir(f"/proc/{pid}/fd"):
                 with suppress(OSError):
                     if Path(entry.path).readlink() == path:
                         return True
     return False
+
+
+def _places(ledger: Ledger) -> list[str]:
+    """Return where a git of this repository works: the folder that its checkouts share, and each of them."""
+    listed = git.run(ledger.repo, "worktree", "list", "--porcelain").splitlines()
+    tops = [os.fsdecode(line.removeprefix(b"worktree ")) for line in listed if line.startswith(b"worktree ")]
+    return [str(ledger.repo.common), *tops]
+
+
+def _wanted(path: Path, places: Iterable[str]) -> bool:
+    """Tell whether a git that is older than a lock works at one of these places.
+
+    Git closes a lock long before it is done with it, such as while an editor or a hook of a commit runs.
+    """
+    booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    made = path.lstat().st_ctime + MINUTE  # clocks are set
+    for pid in loss.everyone():
+        seen = pids.stat(pid)
+        if seen is None or booted + seen.started / os.sysconf("SC_CLK_TCK") > made:
+            continue
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ended just now
+            if Path(f"/proc/{pid}/comm").read_bytes().startswith(b"git") and _works(pid, places):
+                return True
+    return False
+
+
+def _works(pid: int, places: Iterable[str]) -> bool:
+    """Tell whether a git stands at one of these places, or is told of it; one that nobody may look at does."""
+    try:
+        where = str(Path(f"/proc/{pid}/cwd").readlink())
+        words, env = (Path(f"/proc/{pid}/{name}").read_bytes().split(b"\0") for name in ("cmdline", "environ"))
+    except PermissionError:
+        return Path(f"/proc/{pid}").stat().st_uid == os.geteuid()
+    told = os.fsdecode(b"\0".join((*words, *(entry for entry in env if entry.startswith(b"GIT_")))))
+    return any(f"{where}/".startswith(f"{place}/") or place in told for place in places)
 
 
 def _written(ledger: Ledger) -> Iterator[Path]:
@@ -109,22 +145,6 @@ def _written(ledger: Ledger) -> Iterator[Path]:
     for pattern in ("runs/*", "runs/*/legs", "runs/*/legs/*"):
         yield from (path for path in root.glob(pattern) if path.is_dir())
     yield from (entry.git_dir for entry in worktree.own(ledger.repo))
-
-
-def _folders(tally: Tally) -> None:
-    """Remove the temporary folders of this user's Relays that are no more, of whatever repository."""
-    for path in sorted(Path(tempfile.gettempdir()).glob("relay-*")):
-        with suppress(OSError):
-            seen = path.lstat()
-            if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid():
-                continue
-            signed = _SIGNED.fullmatch(path.name)
-            if signed and _old(path, HOUR) and not _going(int(signed[1]), int(signed[2])):
-                _remove(tally, path, "a temporary folder whose process is gone")
-
-
-def _going(pid: int, started: int) -> bool:
-    return pids.alive(Process(pid=pid, started=started, boot=pids.this().boot))
 
 
 def _old(path: Path, seconds: float) -> bool:
@@ -140,6 +160,8 @@ def _remove(tally: Tally, path: Path, what: str) -> None:
     try:
         if not tally.dry:
             files.remove_tree(path)
+        elif files.mounted_below(path):
+            return
     except RelayError:  # another's, or a mount: it harms nobody
         return
     tally.repair(kind, f"removed `{path}`: {what}")

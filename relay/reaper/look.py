@@ -3,6 +3,7 @@
 import fcntl
 import os
 from pathlib import Path
+from typing import Final
 
 from relay.errors import RelayError
 from relay.host import files, lock, worktree
@@ -11,6 +12,9 @@ from relay.record import receipt
 from relay.record.ledger import Ledger
 from relay.rules import plan as rules
 from relay.terms import Plan, Receipt, Start, Struct
+
+POINTER: Final = 64 << 10
+"""No `.git` of a worktree is longer, in bytes."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -50,8 +54,27 @@ class Home(Struct, frozen=True, kw_only=True):
 
     @property
     def leg(self) -> str:
-        """The leg it belongs to, by its name."""
+        """The leg it belongs to: as Relay wrote it down, for a worktree can be moved; else by its name."""
+        return self.entry.said["leg"] if self.entry is not None else self._named
+
+    @property
+    def _named(self) -> str:
         return self.path.name.lstrip(".").partition(".")[0]
+
+    @property
+    def going(self) -> bool:
+        """Whether it was set aside to be removed: that was decided then, and only the removal was cut short."""
+        return self.path.name.startswith(".") and worktree.GOING in self.path.name
+
+    @property
+    def lost(self) -> bool:
+        """Whether there is only an entry of git's, which does not say any more where its worktree is."""
+        return self.entry is not None and self.path == self.entry.git_dir
+
+    def moved(self, ledger: Ledger) -> bool:
+        """Tell whether it is not where Relay put it: somebody moved it, and wants it."""
+        there = self.path.parents[2:3] == (place(ledger).parent,)  # of whatever repository: this one may be moved too
+        return not there or self.path.parent.name != self.run or self._named != self.leg
 
 
 def runs(ledger: Ledger) -> list[Run]:
@@ -124,12 +147,21 @@ def homes(ledger: Ledger) -> dict[str, list[Home]]:
     top = place(ledger)
     for folder in sorted(top.glob("*")) if top.is_dir() else ():
         if folder.is_dir() and not folder.is_symlink():
-            below = (Home(run=folder.name, path=path, entry=entries.get(path)) for path in sorted(folder.iterdir()))
-            found |= {home.path: home for home in below}
+            for path in sorted(folder.iterdir()):
+                entry = entries.pop(path, None) or entries.pop(_pointed(path), None)
+                found[path] = Home(run=entry.said["run"] if entry else folder.name, path=path, entry=entry)
     for path, entry in entries.items():
-        words = dict(word.partition("=")[::2] for word in entry.reason.split())
-        found.setdefault(path, Home(run=words.get("run", path.parent.name), path=path, entry=entry))
+        found[path] = Home(run=entry.said["run"], path=path, entry=entry)
     by_run: dict[str, list[Home]] = {}
     for home in found.values():
         by_run.setdefault(home.run, []).append(home)
     return by_run
+
+
+def _pointed(path: Path) -> Path:
+    """Return the entry that a worktree's `.git` names; the folder itself where it names none."""
+    try:
+        pointer = files.read(path / ".git", POINTER).removeprefix(b"gitdir:").strip()
+        return Path(os.path.realpath(path / os.fsdecode(pointer)))
+    except (OSError, RelayError, ValueError):
+        return path

@@ -50,6 +50,7 @@ def _marks(ledger: Ledger, runs: list[Run]) -> dict[str, tuple[str, str]]:
     boot = pids.this().boot
     for run in runs:
         sealed = {one.leg for one in run.chain}
+        busy = look.locked(ledger.run_lock(run.id))  # by a shipment too, whose number may mean nobody here
         for start in run.starts:
             if start.common_dir != str(ledger.repo.common):
                 continue  # a copied ledger: those programs are the other one's
@@ -57,7 +58,9 @@ def _marks(ledger: Ledger, runs: list[Run]) -> dict[str, tuple[str, str]]:
             held = look.locked(ledger.leg_lock(run.id, start.leg))
             runner = f"RELAY_RUNNER={pids.signature(start.relay)}"
             mine = [] if start.act == "ship" or not start.nonce else [f"RELAY_NONCE={start.nonce}"]
-            if held or not (dead or start.leg in sealed):
+            if busy:
+                live.add(runner)
+            if held or not (dead or start.leg in sealed) or (busy and start.leg not in sealed):
                 live.update(mine, [runner])
                 continue
             if dead and start.relay.boot == boot and not apart:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from relay import nights, queue
 from relay.errors import Exit, RelayError
+from relay.reaper import look
 from relay.reaper.look import Run
 from relay.reaper.tally import Tally
 
@@ -65,7 +66,7 @@ def _gone(path: Path) -> str:
 def _nights(tally: Tally) -> None:
     """Write into the record of a night that was killed that it was, unless a night is in progress."""
     going = [night for night in nights.every(tally.ledger) if night.ended is None]
-    if not going or nights.going(tally.ledger) is not None:
+    if not going or look.locked(tally.ledger.nights / nights.LOCK):  # in a container too, as `hold` would find
         return
     try:
         if tally.dry:

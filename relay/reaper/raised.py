@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable
 from datetime import timedelta
+from pathlib import Path
 from typing import Final
 
 from relay import telling
@@ -39,14 +40,16 @@ def _refs(tally: Tally, known: set[str]) -> None:
             prefix = shlex.quote(f"refs/relay/{run}/")
             command = f"git for-each-ref --format='delete %(refname)' {prefix} | git update-ref --stdin"
             tally.alert("ref", run, f"{commits} of {run}, which the ledger does not know", command, run)
-    form = "--format=%(refname)%09%(upstream)"
+    form = "--format=%(refname)%09%(upstream)%09%(worktreepath)"
     listed = git.run(tally.ledger.repo, "for-each-ref", form, "refs/heads/relay/").decode("utf-8", "surrogateescape")
     for line in listed.splitlines():
-        name, _, upstream = line.partition("\t")
+        name, _, more = line.partition("\t")
+        upstream, _, at = more.partition("\t")
         run = name.removeprefix("refs/heads/relay/")
         if RUN_ID.fullmatch(run) and run not in known and not upstream:  # with one it came from another clone
             what = f"branch `relay/{run}` is of a run that the ledger does not know: look at it first, git log"
-            tally.alert("branch", run, what, f"git branch -D relay/{run}", run)
+            away = f"git -C {shlex.quote(at)} switch --detach && " if Path(at).is_dir() else "git worktree prune && "
+            tally.alert("branch", run, what, f"{away if at else ''}git branch -D relay/{run}", run)
 
 
 def _commits(tally: Tally, runs: Iterable[Run]) -> None:
@@ -80,7 +83,8 @@ def _waiting(tally: Tally, runs: Iterable[Run], days: float) -> None:
             since = max(since, run.step.until)
         if not run.held and clock.parse(since) <= limit:
             leg = run.chain[-1].leg if run.chain else ""
-            text = f": {run.step.text}" if isinstance(run.step, rules.Human) and run.step.text else ""
+            said = " ".join(run.step.text.split()) if isinstance(run.step, rules.Human) else ""
+            text = f": {said}" if said else ""
             what = f"{run.id} is {run.outcome} and waits since {since}{text}"
             tally.alert("waiting", f"{run.id}/{leg}", what, _next(run), run.id)
 

@@ -39,7 +39,7 @@ class Tally:
 
     def repair(self, kind: str, what: str, run: str | None = None) -> None:
         """Note what was put right."""
-        self.repaired.append(Repair(kind=kind, what=what, run=run))
+        self.repaired.append(Repair(kind=kind, what=alerts.line(what), run=run))
 
     def alert(self, kind: str, about: str, what: str, command: str, run: str | None = None) -> None:
         """Note what only a person can settle; `about` tells it from others of its kind."""
@@ -47,8 +47,11 @@ class Tally:
         self._raised.setdefault(found.key, found)
 
     def unsure(self, kind: str, about: str = "") -> None:
-        """Note what could not be looked at now: alerts of that kind, about what begins so, stay as they are."""
-        self._unsure.append(f"{kind}:{about}" if kind else "")
+        """Note what could not be looked at now: alerts of that kind, about it or what lies below it, stay as they are.
+
+        Without `about` those are all of the kind, and without a kind all that there are.
+        """
+        self._unsure.append(alerts.line(f"{kind}:{about}") if kind else "")
 
     def settle(self) -> tuple[Alert, ...]:
         """Write down what is new and return it; forget, in silence, what was raised before and is no more."""
@@ -57,7 +60,11 @@ class Tally:
         if self.dry:
             return tuple(new)
         for key, alert in standing.items():
-            known = alert.kind in KINDS and not key.startswith(tuple(self._unsure))
-            if known and key not in self._raised:
+            if alert.kind in KINDS and key not in self._raised and not self._stays(key):
                 alerts.clear(self.ledger, key)
         return tuple(alert for alert in new if alerts.tell(self.ledger, alert))
+
+    def _stays(self, key: str) -> bool:
+        """Tell whether nobody could look now at what an alert is about."""
+        below = tuple(part if part.endswith(":") or not part else f"{part}/" for part in self._unsure)
+        return key in self._unsure or key.startswith(below)

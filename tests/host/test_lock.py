@@ -1,9 +1,11 @@
 """Locks: one holder, named, and free the moment it is dead."""
 
+import fcntl
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -96,6 +98,17 @@ def test_a_holder_without_a_name_is_still_a_holder(tmp_path: Path) -> None:
         with pytest.raises(RelayError, match="another process holds") as caught, lock.hold(path, "relay run"):
             pytest.fail("two hold it")
     assert caught.value.exit_code is Exit.HELD
+
+
+def test_a_glance_at_a_lock_keeps_nobody_from_it(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with path.open("w") as glance:
+        fcntl.flock(glance, fcntl.LOCK_SH)
+        over = threading.Timer(0.05, fcntl.flock, (glance, fcntl.LOCK_UN))
+        over.start()
+        with lock.hold(path, "relay run"):
+            assert lock.holder(path) is not None
+        over.join()
 
 
 def test_a_killed_holder_leaves_it_free_though_its_agent_lives(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from relay.errors import RelayError
-from relay.host import git, redact, repository, snapshot, worktree
+from relay.host import git, inventory, redact, repository, snapshot, touched, worktree
 from relay.host.lease import Lease
 from relay.host.repository import Repository
 from relay.terms import Worktree
@@ -25,7 +25,9 @@ def repo(project: World) -> Repository:
 
 
 def leased(project: World, repo: Repository, name: str = "01-implement") -> Lease:
-    return worktree.lease(repo, project.folder / "trees" / name, project.git("rev-parse", "HEAD"), "run=x pid=1 boot=y")
+    return worktree.lease(
+        repo, project.folder / "trees" / name, project.git("rev-parse", "HEAD"), "run=x leg=01-implement"
+    )
 
 
 def prepared(project: World, repo: Repository, lease: Lease, settings: Worktree) -> tuple[str, str]:
@@ -187,7 +189,8 @@ def test_leftovers_are_what_an_agent_made_and_git_ignores(project: World, repo: 
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x\n")
     (lease.path / "new.py").write_text("x = 1\n")
-    assert worktree.leftovers(repo, lease) == ("notes.local", "sub/deep/more.local")
+    with touched.view(repo, lease) as here:
+        assert inventory.beyond(here, lease.git_dir) == ["notes.local", "sub/deep/more.local"]
 
 
 def test_a_submodule_is_fetched_from_where_the_base_says_alone(project: World, repo: Repository) -> None:

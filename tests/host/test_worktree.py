@@ -26,7 +26,9 @@ def repo(project: World) -> Repository:
 
 
 def leased(project: World, repo: Repository, name: str = "01-implement") -> Lease:
-    return worktree.lease(repo, project.folder / "trees" / name, project.git("rev-parse", "HEAD"), "run=x pid=1 boot=y")
+    return worktree.lease(
+        repo, project.folder / "trees" / name, project.git("rev-parse", "HEAD"), "run=x leg=01-implement"
+    )
 
 
 def planted(project: World, marker: str = "ran") -> Path:
@@ -46,9 +48,9 @@ def test_a_lease_holds_the_commit_detached_locked_and_outside_the_checkout(proje
     assert project.git("symbolic-ref", "-q", "HEAD") == "refs/heads/main"
     listed = project.git("worktree", "list", "--porcelain")
     assert f"worktree {lease.path}\n" in listed
-    assert "detached\nlocked relay run=x pid=1 boot=y" in listed
+    assert "detached\nlocked relay run=x leg=01-implement" in listed
     assert worktree.own(repo) == [
-        worktree.Entry(path=lease.path, git_dir=lease.git_dir, reason="run=x pid=1 boot=y", complete=True)
+        worktree.Entry(path=lease.path, git_dir=lease.git_dir, reason="run=x leg=01-implement", complete=True)
     ]
     assert project.git("status", "--porcelain", "--ignored") == ""
     assert (project.root / ".git/config").read_bytes() == config
@@ -68,21 +70,21 @@ def test_a_folder_that_exists_is_refused_by_name_and_kept(project: World, repo: 
 @pytest.mark.parametrize("place", [".relay/trees/x", ".git/relay/x", "x"])
 def test_a_worktree_inside_the_repository_is_refused(project: World, repo: Repository, place: str) -> None:
     with pytest.raises(RelayError, match="would lie inside"):
-        worktree.lease(repo, project.root / place, "HEAD", "run=x")
+        worktree.lease(repo, project.root / place, "HEAD", "run=x leg=01-implement")
     assert worktree.own(repo) == []
 
 
 def test_a_link_to_the_repository_is_no_way_around(project: World, repo: Repository) -> None:
     (project.folder / "link").symlink_to(project.root)
     with pytest.raises(RelayError, match="would lie inside"):
-        worktree.lease(repo, project.folder / "link/x", "HEAD", "run=x")
+        worktree.lease(repo, project.folder / "link/x", "HEAD", "run=x leg=01-implement")
 
 
 def test_a_lease_that_fails_leaves_nothing_behind(
     project: World, repo: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(RelayError, match="worktree"):
-        worktree.lease(repo, project.folder / "trees/1", "0" * 40, "run=x")
+        worktree.lease(repo, project.folder / "trees/1", "0" * 40, "run=x leg=01-implement")
     monkeypatch.setattr(shutil, "copy2", lambda *_args, **_more: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         leased(project, repo)
@@ -140,7 +142,7 @@ def test_a_linked_worktree_and_a_bare_repository_lease_as_well(project: World) -
     assert worktree.intact(linked, leased(project, linked)) == ""
     project.git("clone", "-q", "--bare", str(project.root), str(project.folder / "hub.git"))
     bare = repository.discover(project.folder / "hub.git")
-    lease = worktree.lease(bare, project.folder / "trees/of-the-hub", "HEAD", "run=x")
+    lease = worktree.lease(bare, project.folder / "trees/of-the-hub", "HEAD", "run=x leg=01-implement")
     assert worktree.intact(bare, lease) == ""
     before = snapshot.baseline(bare, lease)
     (lease.path / "new.py").write_text("x = 1\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.loop.faults import through
-from tests.reaper.scenes import again, alerts, at_work, command, own_temp, reap, repaired, standing
+from tests.reaper.scenes import again, alerts, at_work, command, reap, repaired, standing
 from tests.world import World
 
 LONG_AGO = time.time() - 100_000
@@ -39,21 +39,6 @@ def test_half_written_files_and_half_made_runs_go(world: World, ledger: Path) ->
     again(world)
 
 
-def test_temporary_folders_go_when_their_process_is_gone_and_others_stay(
-    world: World, ledger: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert ledger.is_dir()
-    top = own_temp(world, monkeypatch)
-    names = (f"relay-stage-{DEAD}.17-abcdefgh", "relay-index-abcd_123", "relay-demo-abcd_123", "relay-notes")
-    folders = [top / name for name in names]
-    for folder in folders:
-        folder.mkdir(0o700)
-        os.utime(folder, (LONG_AGO, LONG_AGO))
-    told = "".join(event["what"] for event in reap(world))
-    assert [folder.exists() for folder in folders] == [False, True, True, True]
-    assert [str(folder) in told for folder in folders] == [True, False, False, False]
-
-
 def test_a_record_of_a_lock_goes_when_the_process_that_it_names_is_dead(world: World, ledger: Path) -> None:
     dead = f'{{"process":{{"pid":{DEAD},"started":1,"boot":"x"}},"since":"2026-01-01T00:00:00Z","what":"run"}}'
     records = [ledger / "lock.json", ledger / "runs" / world.only_run() / "lock.json"]
@@ -73,7 +58,7 @@ def test_a_lock_that_a_killed_git_left_on_a_ref_of_relays_goes_and_any_other_is_
     fresh.write_bytes(b"")
     events = reap(world)
     assert (repaired(events), alerts(events)) == (["lock"], ["lock"])
-    assert command(events, "lock") == f"rm {shared}"
+    assert command(events, "lock") == f"pgrep -lx git || rm {shared}"
     assert [path.exists() for path in (own, shared, fresh)] == [False, True, True]
     again(world)
     shared.unlink()

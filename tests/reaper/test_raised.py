@@ -9,12 +9,12 @@ import pytest
 
 from relay import alerts as kept
 from relay import nights, reaper
-from relay.host import clock, repository
+from relay.host import clock, lock, repository
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.terms import Nightly
 from tests.loop.faults import through
-from tests.reaper.scenes import again, alerts, command, reap, repaired, standing
+from tests.reaper.scenes import again, alerts, command, reap, repaired, standing, with_a_worktree_kept
 from tests.world import World
 
 LATER = clock.parse("2099-01-01T00:00:00Z")
@@ -127,6 +127,19 @@ def test_a_relay_toml_that_is_refused_does_not_keep_the_reaper_from_its_work(ask
     shutil.rmtree(asked.runs / asked.only_run())
     assert alerts(reap(asked)) == ["branch", "ref"]
     again(asked)
+
+
+def test_a_run_that_is_held_keeps_its_own_alerts_and_not_those_of_a_run_whose_name_begins_alike(tmp_path: Path) -> None:
+    world, place = with_a_worktree_kept(tmp_path, beside="found.local")
+    other = place.parent.with_name(f"{place.parent.name}-2") / "note.txt"
+    other.parent.mkdir()
+    other.write_text("mine\n")
+    assert alerts(reap(world)) == ["worktree", "worktree"]
+    other.unlink()
+    with lock.hold(_ledger(world).run_lock(world.only_run()), "a test"):
+        reap(world)
+        assert [str(place) in alert.key for alert in kept.all(_ledger(world))] == [True]
+        again(world)
 
 
 def test_where_relay_never_ran_nothing_is_found_and_nothing_is_made(tmp_path: Path) -> None:

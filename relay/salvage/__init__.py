@@ -1,22 +1,23 @@
 """Legs that nobody owns any more: each start without a receipt is sealed before anything else happens.
 
 What a killed worker left in its worktree is kept as `LEG.cut`, and the next leg starts from it; a killed judge leaves
-nothing. A worktree that never became whole is recognised, and never committed from.
+nothing. A worktree that never became whole is recognised, and never committed from. None goes that holds anything which
+is kept nowhere else, or that somebody uses.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from relay import __version__, confine, settle, ship, watch
+from relay import __version__, confine, loss, ship, watch
 from relay.errors import Exit, RelayError
 from relay.host import clock, files, git, lock, proc, redact, snapshot, worktree
-from relay.host.lease import Lease
 from relay.record import ledger as ledgers
 from relay.record import receipt as receipts
 from relay.record import sealing, transcript
 from relay.record.ledger import Ledger
 from relay.rules import boundary, history
+from relay.salvage import places
 from relay.terms import Plan, Receipt, Start
 from relay.ways import deploy
 
@@ -30,22 +31,24 @@ PLANTED: Final = ("hooks", "config", "info/", "objects/", "worktree/", "ledger/"
 def seal_open(ledger: Ledger, plan: Plan) -> list[Receipt]:
     """Seal every leg that was begun and that nobody owns; the caller holds the run's lock.
 
-    Raises `RelayError`: exit 75 where a leg's owner is alive, exit 6 where the ledger belongs to another repository.
+    Raises `RelayError`: exit 75 where a leg's owner is alive, exit 6 where the ledger belongs to another repository,
+    exit 4 where the folder around a worktree is gone too.
     """
     sealed = []
     _refuse_copy(ledger, plan.run)
     for start in ledgers.unsealed(ledger, plan.run):
         with lock.hold(ledger.leg_lock(plan.run, start.leg), "salvage", plan.run):
             _end_agent(start)
+            places.refuse_unseen(start)
             if start.act == "offer":
-                _forget(ledger, start)
+                places.forget(ledger, plan, start)
             elif start.act == "ship":
-                _discard(ledger, start, keep=False)
+                places.discard(ledger, plan, start)
                 sealed.append(ship.finish(ledger, plan, start))
             else:
                 sealed.append(_cut(ledger, plan, start))
-    _sweep(ledger, plan.run)
-    _tidy(ledger, plan)
+    places.sweep(ledger, plan.run)
+    places.tidy(ledger, plan)
     return sealed
 
 
@@ -88,6 +91,8 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
     name = f"refs/relay/{plan.run}/{start.leg}.void"
     since, void = _since(ledger, plan, start), git.resolve(ledger.repo, name)
     breached = void is not None or _planted(plan, since)
+    if (lease := places.lease(start)) is not None:
+        loss.put_aside(ledger.repo, lease.git_dir, f"refs/relay/{plan.run}/{start.leg}", start.start)
     restored = watch.restore(ledger, plan, start) if breached else ""
     head = void or (_what_stands(ledger, plan, start) if start.kind == "work" else start.start)
     if breached and start.kind == "work":
@@ -137,13 +142,13 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
     )
     beside = {"reply.json": said} if said is not None else {}
     sealed = sealing.with_note(ledger, plan, chain, receipt, None, beside)
-    _discard(ledger, start, keep=breached or _unique(ledger, plan, start, sealed))
+    places.discard(ledger, plan, start, sealed, keep=breached)
     return sealed
 
 
 def _since(ledger: Ledger, plan: Plan, start: Start) -> tuple[str, ...]:
     """Name what changed around a leg since its agent started; by whom nobody can say any more."""
-    lease = _lease(start)
+    lease = places.lease(start)
     if lease is None or not start.fingerprint:
         return ()
     before = {name: value for name, value in start.fingerprint.items() if not name.startswith(boundary.OWN)}
@@ -170,7 +175,7 @@ def _what_stands(ledger: Ledger, plan: Plan, start: Start) -> str:
         if commit is not None:
             git.put_ref(repo, f"{name}.cut", commit)
             return commit
-    lease = _lease(start)
+    lease = places.lease(start)
     if lease is None or worktree.intact(repo, lease):
         return start.start
     message = f"relay: {start.leg} of {plan.run}, cut short\n\nRelay-Run: {plan.run}\nRelay-Leg: {start.leg}\n"
@@ -187,6 +192,7 @@ def keep_offer(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> str:
         return ""
     path = ledger.leg(plan.run, offer.leg) / "start.json"
     start = receipts.decode(files.read(path), Start, str(path))
+    places.refuse_unseen(start)
     return f"refs/relay/{plan.run}/{offer.leg}.cut" if _what_stands(ledger, plan, start) != start.start else ""
 
 
@@ -208,85 +214,3 @@ def _said(ledger: Ledger, start: Start) -> bytes | None:
         except (OSError, RelayError):
             continue
     return None
-
-
-def _unique(ledger: Ledger, plan: Plan, start: Start, sealed: Receipt) -> bool:
-    """Tell whether a leg's worktree holds anything that its commit lacks; what is missing there is no loss."""
-    lease, repo = _lease(start), ledger.repo
-    if lease is None or (start.kind == "judge" and sealed.ended_by == "interrupted"):
-        return False
-    try:
-        rung = confine.rung(plan)[0]
-        now = snapshot.take(repo, lease, sealed.head, "", start.baseline, git.identity(repo), rung)
-        more = git.run(repo, "diff-tree", "-r", "--name-only", "--diff-filter=d", sealed.head, now.commit)
-        return bool(more or now.refused or worktree.leftovers(repo, lease, rung))
-    except RelayError:
-        return True
-
-
-def _lease(start: Start) -> Lease | None:
-    """Return the worktree of a leg whose agent may have started; before that there is nothing to commit from."""
-    if not start.pointer_sha256 or not start.worktree or not Path(start.worktree).is_dir():
-        return None
-    return Lease(path=Path(start.worktree), git_dir=Path(start.git_dir or ""), pointer_sha256=start.pointer_sha256)
-
-
-def _discard(ledger: Ledger, start: Start, *, keep: bool) -> None:
-    """Remove the leg's worktrees: its own where it holds nothing unique, and the clean checkouts beside it."""
-    own = ledger.worktree(start.run, start.leg)
-    home = Path(start.worktree) if start.worktree else own  # a leg that takes an offer works in the offer's
-    for entry in worktree.own(ledger.repo):
-        if entry.path == home and keep:
-            continue
-        if entry.path == home or (entry.path.parent == own.parent and entry.path.name.startswith(f"{own.name}.")):
-            worktree.release(ledger.repo, Lease(path=entry.path, git_dir=entry.git_dir, pointer_sha256=""))
-    if not keep:
-        files.remove_tree(home)
-        files.remove_tree(home.parent / f"{home.name}.io")
-    for path in own.parent.glob(f"{own.name}.*"):
-        if not (keep and path.suffix == ".io") and not _moved(start, path):
-            files.remove_tree(path)
-
-
-def _moved(start: Start, path: Path) -> bool:
-    """Tell whether a folder beside a leg's is that leg's own worktree, which somebody gave another name."""
-    try:
-        return files.sha256(files.read(path / ".git")) == start.pointer_sha256
-    except (OSError, RelayError):
-        return False
-
-
-def _forget(ledger: Ledger, start: Start) -> None:
-    """Take back an offer that was never sealed: nobody was told of it."""
-    _discard(ledger, start, keep=False)
-    files.remove_tree(ledger.leg(start.run, start.leg))
-
-
-def _tidy(ledger: Ledger, plan: Plan) -> None:
-    """Finish the removal of a sealed leg's worktrees: its runner may have been killed before it came to that."""
-    parent = ledger.worktree(plan.run, "")
-    left = {path.name for path in parent.glob("*")}
-    left |= {entry.path.name for entry in worktree.own(ledger.repo) if entry.path.parent == parent}
-    for sealed in ledgers.receipts(ledger, plan.run) if left else ():
-        begun = ledger.leg(plan.run, sealed.leg) / "start.json"
-        if sealed.kind == "act" or not begun.exists():
-            continue
-        start = receipts.decode(files.read(begun), Start, str(begun))
-        names = {sealed.leg, Path(start.worktree or "").name}
-        if not any(name.partition(".")[0] in names for name in left):
-            continue
-        try:
-            with lock.hold(ledger.leg_lock(plan.run, sealed.leg), "tidying", plan.run):
-                if settle.done_with(sealed) or sealed.ended_by == "interrupted":
-                    _discard(ledger, start, keep=_unique(ledger, plan, start, sealed))
-        except RelayError as error:
-            if error.exit_code != Exit.HELD:  # its runner is about to do it
-                raise
-
-
-def _sweep(ledger: Ledger, run: str) -> None:
-    """Remove leg folders that hold neither a start nor a receipt: the number was never taken."""
-    for _, leg in ledgers.numbered(ledger, run):
-        folder = ledger.leg(run, leg)
-        if not (folder / "start.json").exists() and not (folder / "receipt.json").exists():
-            files.remove_tree(folder)

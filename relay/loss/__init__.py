@@ -1,0 +1,144 @@
+"""Whether a worktree may go: only where everything in it is kept elsewhere, and nobody uses it. Looked at, not changed.
+
+One gate for all who remove one: the end of a leg, the sealing of one that was killed, the reaper. What is kept: a
+commit on a ref holds it, set-up put it there, or tools make it again by themselves (pitfalls rows 39, 40). When in
+doubt, it is not.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from relay.errors import RelayError
+from relay.host import files, git, inventory, modules, provision, scan, snapshot, touched
+from relay.host.jail.rungs import Rung
+from relay.host.lease import Lease
+from relay.host.repository import Repository
+from relay.loss import entry
+from relay.loss.entry import git_dir, head, lease, locked, on_a_ref, out_of_sight, owner, put_aside
+from relay.loss.use import busy, everyone, used_by
+
+__all__ = [
+    "busy",
+    "entry_holds",
+    "everyone",
+    "gate",
+    "git_dir",
+    "head",
+    "held",
+    "lease",
+    "locked",
+    "missing",
+    "on_a_ref",
+    "out_of_sight",
+    "owner",
+    "put_aside",
+    "used_by",
+]
+
+_EMPTY: Final = hashlib.sha256().hexdigest()
+"""What `modules.look` says of a submodule's folder without a file."""
+
+
+def gate(
+    repo: Repository,
+    lease: Lease,
+    commits: Iterable[str],
+    baseline: Mapping[str, str],
+    rung: Rung | None,
+    *,
+    ran: bool = False,
+) -> str:
+    """Say why a worktree may not go; nothing where it may. See `held` and `missing`."""
+    return held(repo, lease) or missing(repo, lease, commits, baseline, rung, ran=ran)
+
+
+def held(repo: Repository, lease: Lease) -> str:
+    """Say who else has a hand on a worktree, whatever it holds: a person who locked it, a process, a mount."""
+    return entry.locked_by_another(repo, lease.git_dir) or busy(lease.path) or _mounted(lease.path)
+
+
+def _mounted(path: Path) -> str:
+    mount = files.mounted_below(path)
+    return f"something is mounted at `{mount}`" if mount is not None else ""
+
+
+def entry_holds(
+    repo: Repository, git_dir: Path, commits: Iterable[str] = (), baseline: Mapping[str, str] | None = None
+) -> str:
+    """Say what only the entry of a worktree that is gone holds, or that more is gone than that; else nothing."""
+    try:
+        own = entry.head(repo, git_dir)
+        return entry.away(git_dir) or entry.holds(repo, git_dir, [own, *commits] if own else (), baseline or {})
+    except (OSError, RelayError) as error:
+        return _unseen(error)
+
+
+def missing(
+    repo: Repository,
+    lease: Lease,
+    commits: Iterable[str],
+    baseline: Mapping[str, str],
+    rung: Rung | None,
+    *,
+    ran: bool = False,
+) -> str:
+    """Say what a worktree holds that none of these commits does; nothing where it holds no more.
+
+    `baseline` is what set-up made, as `snapshot.baseline` saw it. `ran` says that since the work in it became a commit
+    nobody but Relay's own commands changed it: what they did, where git sees it, is no work.
+    """
+    commits = tuple(commits)
+    try:
+        said = _mounted(lease.path) or _shut(lease.path, ran=ran)
+        said = said or entry.holds(repo, lease.git_dir, commits, baseline, staged=not ran)
+        if said or not (ran or commits):
+            return said or "no ref keeps what was done in it"
+        with touched.view(repo, lease, rung=rung) as here:
+            left = inventory.beyond(here, lease.git_dir) if ran else _beyond(here, lease, commits, baseline)
+    except (OSError, RelayError) as error:
+        return _unseen(error)
+    return f"`{git.label(left[0])}` in it is kept nowhere else" if left else ""
+
+
+def _shut(path: Path, *, ran: bool) -> str:
+    """Say what of a worktree nobody can look at; where Relay's commands ran, that was said when it became a commit."""
+    if scan.kind(str(path / ".git")) == "a folder":
+        return "it is a repository of its own"
+    seen = scan.Scan() if ran else scan.look(path)
+    shut = (*seen.unreadable, *seen.blocking)
+    return f"`{git.label(shut[0])}` in it cannot be looked at" if shut else ""
+
+
+def _unseen(error: OSError | RelayError) -> str:
+    return f"it cannot be looked at: {error.message if isinstance(error, RelayError) else error}"
+
+
+def _beyond(here: touched.View, lease: Lease, commits: Iterable[str], baseline: Mapping[str, str]) -> list[str]:
+    """Return what a worktree has beyond each of these commits; nothing where one has it all.
+
+    What is missing there is no loss. Where each lacks something else, what the last one lacks is named.
+    """
+    put = frozenset(provision.recall(lease.git_dir, provision.PUT))
+    common: list[str] | None = None
+    left: list[str] = []
+    for commit in commits:
+        here.against(commit)
+        left = [*_changed(here, put, baseline), *inventory.beyond(here, lease.git_dir)]
+        if not left:
+            return []
+        both = set(left).intersection(left if common is None else common)
+        common = [path for path in left if path in both]
+    return common or left
+
+
+def _changed(here: touched.View, put: frozenset[str], baseline: Mapping[str, str]) -> list[str]:
+    """Return what differs from the commit, and not as set-up made it differ."""
+    found = []
+    for path in here.changed():
+        as_made = baseline.get(git.label(path)) == touched.digest(f"{here.top}/{path}")
+        if not as_made and path not in put and here.kind(path) != "nothing":
+            found.append(path)
+    inside = modules.look(here).items()
+    return found + [path for path, value in inside if baseline.get(f"{snapshot.MODULE}{path}", _EMPTY) != value]

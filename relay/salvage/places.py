@@ -1,0 +1,121 @@
+"""The places of legs that nobody owns any more: each goes where nothing in it is lost, and nobody has a hand on it."""
+
+import shlex
+from pathlib import Path
+
+import msgspec
+
+from relay import confine, loss, settle
+from relay.errors import Exit, RelayError
+from relay.host import files, inventory, lock, scan, worktree
+from relay.host.lease import CACHE, Lease
+from relay.record import ledger as ledgers
+from relay.record import receipt as receipts
+from relay.record.ledger import Ledger
+from relay.terms import Plan, Receipt, Start
+
+
+def refuse_unseen(start: Start) -> None:
+    """Refuse to seal a leg whose worktree is out of sight: its work may be there, and would be done again."""
+    if start.pointer_sha256 and start.worktree and (said := loss.out_of_sight(Path(start.worktree))):
+        around = shlex.quote(str(Path(start.worktree).parent))
+        raise RelayError(
+            f"the worktree of leg `{start.leg}` is gone, and {said}",
+            hint=f"bring it back; where it is lost for good: mkdir -p {around} && relay resume {start.run}",
+            exit_code=Exit.HUMAN,
+        )
+
+
+def lease(start: Start) -> Lease | None:
+    """Return the worktree of a leg whose agent may have started; before that there is nothing to commit from."""
+    if not start.pointer_sha256 or not start.worktree or not Path(start.worktree).is_dir():
+        return None
+    return Lease(path=Path(start.worktree), git_dir=Path(start.git_dir or ""), pointer_sha256=start.pointer_sha256)
+
+
+def _stays(ledger: Ledger, plan: Plan, start: Start, found: Lease, sealed: Receipt | None) -> str:
+    """Say why the own worktree of a leg may not go; nothing where it may."""
+    repo, commits = ledger.repo, [sealed.head] if sealed else []
+    if scan.kind(str(found.path)) == "nothing":
+        cut = not start.pointer_sha256 or worktree.going(found.path)  # that it may go was found before
+        return "" if cut else loss.entry_holds(repo, found.git_dir, commits, start.baseline)
+    if held := loss.held(repo, found):
+        return held
+    made = plan.worktree
+    unknown = made.setup or made.submodules or made.lfs or not (found.git_dir / inventory.MARKS).exists()
+    if not start.pointer_sha256 and unknown:
+        return ""  # no agent came so far, and what its set-up made was not yet looked at
+    commits += [one for one in (start.start, loss.head(repo, found.git_dir)) if one and loss.on_a_ref(repo, one)]
+    return loss.missing(repo, found, dict.fromkeys(commits), start.baseline, confine.rung(plan)[0])
+
+
+def discard(ledger: Ledger, plan: Plan, start: Start, sealed: Receipt | None = None, *, keep: bool = False) -> None:
+    """Remove the leg's worktrees where nobody has a hand on them: its own, and the clean checkouts beside it.
+
+    Its own stays where something in it would be lost, and where `keep` says so.
+    """
+    repo, own = ledger.repo, ledger.worktree(start.run, start.leg)
+    home = Path(start.worktree) if start.worktree else own  # a leg that takes an offer works in the offer's
+    entries = {entry.path: entry.git_dir for entry in worktree.own(repo)}
+
+    def known(path: Path) -> Lease:
+        return Lease(path=path, git_dir=entries.get(path) or loss.git_dir(repo, path), pointer_sha256="")
+
+    at = known(home)
+    if home not in entries and start.git_dir:
+        at = msgspec.structs.replace(at, git_dir=Path(start.git_dir))
+    keep = keep or bool(_stays(ledger, plan, start, at, sealed))
+    if not keep:
+        worktree.release(repo, at)
+        files.remove_tree(home.parent / f"{home.name}.io")
+    beside = {*own.parent.glob(f"{own.name}.*"), *(path for path in entries if path.parent == own.parent)}
+    for path in sorted(path for path in beside if path.name.startswith(f"{own.name}.")):
+        if path.suffix in {".io", CACHE} or (path not in entries and not (path / ".git").exists()):
+            if not (keep and path.suffix == ".io"):
+                files.remove_tree(path)
+        elif not _moved(start, path) and not loss.held(repo, known(path)):
+            worktree.release(repo, known(path))
+
+
+def _moved(start: Start, path: Path) -> bool:
+    """Tell whether a folder beside a leg's is that leg's own worktree, which somebody gave another name."""
+    try:
+        return files.sha256(files.read(path / ".git")) == start.pointer_sha256
+    except (OSError, RelayError):
+        return False
+
+
+def forget(ledger: Ledger, plan: Plan, start: Start) -> None:
+    """Take back an offer that was never sealed: nobody was told of it."""
+    discard(ledger, plan, start)
+    files.remove_tree(ledger.leg(start.run, start.leg))
+
+
+def tidy(ledger: Ledger, plan: Plan) -> None:
+    """Finish the removal of a sealed leg's worktrees: its runner may have been killed before it came to that."""
+    parent = ledger.worktree(plan.run, "")
+    left = {path.name for path in parent.glob("*")}
+    left |= {entry.path.name for entry in worktree.own(ledger.repo) if entry.path.parent == parent}
+    for sealed in ledgers.receipts(ledger, plan.run) if left else ():
+        begun = ledger.leg(plan.run, sealed.leg) / "start.json"
+        if sealed.kind == "act" or not begun.exists():
+            continue
+        start = receipts.decode(files.read(begun), Start, str(begun))
+        names = {sealed.leg, Path(start.worktree or "").name}
+        if not any(name.partition(".")[0] in names for name in left):
+            continue
+        try:
+            with lock.hold(ledger.leg_lock(plan.run, sealed.leg), "tidying", plan.run):
+                if settle.done_with(sealed) or sealed.ended_by == "interrupted":
+                    discard(ledger, plan, start, sealed)
+        except RelayError as error:
+            if error.exit_code != Exit.HELD:  # its runner is about to do it
+                raise
+
+
+def sweep(ledger: Ledger, run: str) -> None:
+    """Remove leg folders that hold neither a start nor a receipt: the number was never taken."""
+    for _, leg in ledgers.numbered(ledger, run):
+        folder = ledger.leg(run, leg)
+        if not (folder / "start.json").exists() and not (folder / "receipt.json").exists():
+            files.remove_tree(folder)
