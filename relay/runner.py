@@ -8,7 +8,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from relay import acts, confine, leg, notify, offer, ready, salvage, ship
+from relay import acts, confine, leg, nights, notify, offer, ready, salvage, ship
 from relay.errors import Exit, Interrupted, RelayError
 from relay.host import clock, git, lock, term, worktree
 from relay.record import creation, freeze
@@ -266,9 +266,11 @@ def signals() -> Iterator[None]:
 
 
 def stop(ledger: Ledger, run: str) -> bool:
-    """Ask the loop that works on a run to end; tell whether there was one."""
-    holder = lock.holder(ledger.lock)
+    """Ask the loop that works on a run to end; tell whether there was one. A night is asked to end that run alone."""
+    holder, night = lock.holder(ledger.lock), nights.going(ledger)
     if holder is None or holder.run != run:
         return False
+    if night is not None and night.process == holder.process:
+        return nights.stop(ledger, run)
     os.kill(holder.process.pid, signal.SIGTERM)
     return True

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -16,6 +17,9 @@ from relay.rules.night import UNBOUND, Allowance
 from relay.terms import Alert, Item, Night, Nightly
 from relay.terms.nights import NightEnd
 
+NAMED: Final = 3
+"""How many nights of which nobody was told are named by the next; of more, how many there are."""
+
 
 class Book:
     """Knows of each run and entry what the night did with it; one line each, however often it was taken up.
@@ -26,7 +30,8 @@ class Book:
     def __init__(self, ledger: Ledger, asked: Nightly, *, scheduled: bool) -> None:
         nights.settle(ledger)
         self._untold = nights.untold(ledger)
-        before = "; ".join(map(_unheard, self._untold))
+        more = len(self._untold) - NAMED
+        before = "; ".join([*map(_unheard, self._untold[-NAMED:]), *([f"and of {more} before"] if more > 0 else [])])
         self.night = nights.begin(ledger, asked, scheduled=scheduled, reason=before)
         self.code = Exit.OK
         self._began = clock.now()
@@ -147,4 +152,4 @@ def _unheard(night: Night) -> str:
     """Say of a night before that nobody was told how it went."""
     if nights.KILLED in night.reason.split("; "):
         return f"the night before, `{night.id}`, was killed"
-    return f"nobody was told of the night before: relay report --night {night.id}"
+    return f"perhaps nobody was told of the night before: relay report --night {night.id}"

@@ -81,8 +81,8 @@ def headline(told: list[Line], night: Night) -> str:
     return said + f", {skipped} skipped" * bool(skipped) + why
 
 
-def tell(ledger: Ledger, night: Night) -> None:
-    """Write the page and send the one notice; neither can fail a night."""
+def tell(ledger: Ledger, night: Night) -> bool:
+    """Write the page and send the one notice; neither can fail a night. Say whether nobody need be told any more."""
     try:
         from relay.report import page  # its templates are wanted once a night
 
@@ -91,8 +91,7 @@ def tell(ledger: Ledger, night: Night) -> None:
         term.say(f"the page of the night is `{path}`")
     except Exception as error:  # noqa: BLE001 - as above
         watch.said(error)
-    if not quiet(night, nights.before(ledger, night)):
-        _notice(ledger, night)
+    return quiet(night, nights.before(ledger, night)) or _notice(ledger, night) != "failed"
 
 
 def quiet(night: Night, before: Night | None) -> bool:
@@ -119,7 +118,7 @@ def unwritten(ledger: Ledger, why: str) -> None:
     notify.send(ledger, notice)
 
 
-def _notice(ledger: Ledger, night: Night) -> None:
+def _notice(ledger: Ledger, night: Night) -> notify.Sent:
     at = morning.elsewhere(ledger)
     told = lines(ledger, night, at)
     said = [line.text + f"\n  {line.next}" * bool(line.next) for line in told]
@@ -137,4 +136,4 @@ def _notice(ledger: Ledger, night: Night) -> None:
         cost=report.dollars(sum(item.microusd for item in night.items)),
         next=f"relay {at}report --night",
     )
-    notify.send(ledger, notice)
+    return notify.send(ledger, notice)

@@ -53,8 +53,8 @@ def run(ledger: Ledger, asked: Nightly, *, scheduled: bool = False) -> tuple[Nig
         except Exception as error:  # noqa: BLE001 - it is raised again, once a person was told
             ended, failed = ("bug", f"this is a bug in relay: {type(error).__name__}: {str(error)[:200]}"), error
         book.close(*ended)
-        closing.tell(ledger, book.night)
-        book.told()
+        if closing.tell(ledger, book.night):
+            book.told()
         if failed is not None:
             raise failed
         if ears.came is not None:
@@ -171,7 +171,12 @@ def _resume(ledger: Ledger, book: Book, one: agenda.Open) -> bool:
 
 def _next(ledger: Ledger, book: Book, base: Base) -> tuple[Candidate, str] | None:
     """Return the first spec whose turn it is, and the base commit; of those before it that stay it is written why."""
-    settings, commit = base.look()
+    try:
+        settings, commit = base.look()
+    except RelayError:
+        if any(book.may(_key(one)) for one in queue.line(ledger, base.settings, base.commit)):
+            raise
+        return None  # nothing is left that would want it
     line = queue.line(ledger, settings, commit)
     turns = (at for at, one in enumerate(line) if not one.blocked and book.may(_key(one)))
     at = next(turns, len(line))

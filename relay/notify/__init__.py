@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from relay import telling
 from relay.errors import Exit
@@ -31,6 +31,10 @@ SECONDS: Final = 30.0
 
 REASONS: Final[dict[str, NoticeEvent]] = {"breach": "breach", "auth": "login-expired"}
 """Why a run needs a person, where that is an event of its own."""
+
+
+Sent = Literal["sent", "needless", "failed"]
+"""What became of a notice."""
 
 
 class Notice(Struct, frozen=True, kw_only=True):
@@ -84,21 +88,27 @@ def about(ledger: Ledger, plan: Plan, step: rules.Next) -> None:
     send(ledger, notice)
 
 
-def send(ledger: Ledger, notice: Notice) -> bool:
-    """Send a notice once, whoever asks how often; tells whether it went out now. What prevents it is logged."""
+def send(ledger: Ledger, notice: Notice) -> Sent:
+    """Send a notice once, whoever asks how often. What prevents it is logged.
+
+    It is `sent` where one way to the person took it whole, and `needless` where nobody wants it, or was told before.
+    """
+    heard = False
     try:
         wanted = config.notices()
         if not (wanted.urls or wanted.command) or (wanted.events and notice.event not in wanted.events):
-            return False
+            return "needless"
         if not _first(ledger, notice.key):
-            return False
+            return "needless"
         subject, body = redact.own().text(notice.subject), redact.own().text(notice.body)
-        problems = [*_called(wanted, notice, subject, body), *_addressed(wanted, subject, body)]
+        called, addressed = [*_called(wanted, notice, subject, body)], [*_addressed(wanted, subject, body)]
+        heard = bool((wanted.command and not called) or (wanted.urls and not addressed))
+        problems = called + addressed
     except Exception as error:  # noqa: BLE001 - whatever it is: a notice never stops a run
         problems = [f"{type(error).__name__}: {error}"]
     for problem in problems:
         _log(ledger, notice, redact.own().text(problem))
-    return not problems
+    return "sent" if heard else "failed"
 
 
 def _event(plan: Plan, step: rules.Next) -> NoticeEvent | None:

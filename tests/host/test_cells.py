@@ -117,3 +117,28 @@ def test_short_cells_without_room_share_a_line_and_empty_ones_have_none() -> Non
 
 def test_wide_letters_are_cut_where_they_end() -> None:
     assert cells.fitted([["\u65e5\u672c\u8a9e"]], 4) == ["\u65e5\u2026"]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("relay", 5),
+        ("漢字", 4),
+        ("e\u0301", 1),
+        ("\u200bx", 1),
+        ("हिन्दी", 3),
+        ("\u1100\u1161\u11a8", 2),
+        ("👩\u200d👧", 2),
+    ],
+)
+def test_a_text_is_as_wide_as_a_terminal_shows_it(text: str, columns: int) -> None:
+    assert cells.wide(text) == columns
+
+
+@pytest.mark.parametrize("room", [20, 33, 55])
+def test_a_text_without_blanks_between_its_words_keeps_to_the_room_below_its_row(room: int) -> None:
+    rows = [["run", "outcome", "needs"], ["261130-0417-task", "needs-human", "漢字" * 60]]
+    below = list(cells.laid(rows, rows[0], room))[2:]
+    assert len(below) > 1
+    assert [line for line in below if cells.wide(line) > room] == []
+    assert "".join("".join(line.split()) for line in below).count("漢字") == 60

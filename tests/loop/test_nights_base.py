@@ -84,3 +84,13 @@ def test_what_a_broken_config_left_is_taken_by_the_next_night(world: World) -> N
     went(world.inside("nightly"))
     assert items(world) == [("started", "t2", "shipped"), ("started", "t3", "shipped")]
     assert runs(world) == ["t1", "t2", "t3"]
+
+
+def test_a_base_that_went_once_all_was_done_is_missed_by_nobody(world: World) -> None:
+    done = world.folder / "done"
+    dusk.short(world, f"{MENDED}; git -C {world.root} branch -m main trunk && touch {done}")
+    world.save(phases=["implement"])
+    queued(world, "One")
+    went(world.inside("nightly"))
+    assert done.exists()
+    assert newest(world)["ended_by"] == "done"

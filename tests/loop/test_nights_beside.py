@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from relay import runner
 from relay.host import clock, repository
 from relay.nightly.night import DOZE
 from relay.record import ledger as ledgers
@@ -105,6 +106,17 @@ def test_who_stops_a_run_of_a_night_ends_that_run_and_the_night_goes_on_with_the
     assert [leg.get("act") or leg["ended_by"] for leg in world.receipts(one)] == ["interrupted", "stop"]
     went(world.inside("nightly"))
     assert newest(world)["items"] == [], "what a person stopped waits for them"
+
+
+def test_a_loop_that_turns_out_to_be_a_night_is_not_ended_with_its_run(world: World) -> None:
+    seen = dusk.slow(world)
+    queued(world, "One", "Two")
+    running = world.start("nightly")
+    await_that(seen.exists, "the worker never began")
+    assert runner.stop(here(world), world.only_run()), "asked in the instant after `nights.stop` found no night at it"
+    running.communicate(timeout=SAFETY)
+    assert (running.returncode, newest(world)["ended_by"]) == (0, "done")
+    assert [spec for _, spec, _ in items(world)] == ["one", "two"]
 
 
 def test_a_night_that_was_told_to_stop_a_run_and_then_to_end_ends(world: World) -> None:

@@ -61,6 +61,25 @@ def test_a_night_that_is_killed_while_it_tells_a_person_is_told_by_the_next_one_
     assert bell.events == ["night"]
 
 
+def test_a_night_whose_notice_failed_is_told_by_the_next_that_can(world: World, tmp_path: Path) -> None:
+    path = Path(os.environ["XDG_CONFIG_HOME"]) / "relay" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text("[notify]\ncommand = 'exit 1'\n", encoding="utf-8")
+    dusk.short(world)
+    queued(world, "One")
+    went(world.inside("nightly"))
+    for _ in range(4):
+        went(world.inside("nightly", "--scheduled"))
+    assert [night["told"] for night in records(world)] == [False] * 5
+    path.unlink()
+    path.parent.rmdir()
+    bell, lost = Bell(tmp_path), newest(world)["id"]
+    went(world.inside("nightly", "--scheduled"))
+    assert f"perhaps nobody was told of the night before: relay report --night {lost}" in bell.text
+    assert "; and of 2 before" in bell.text
+    assert [night["told"] for night in records(world)] == [True] * 6
+
+
 def test_a_signal_that_comes_while_a_person_is_told_lets_that_end(world: World, tmp_path: Path) -> None:
     rings, go = slow_bell(tmp_path)
     dusk.short(world)
