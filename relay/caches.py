@@ -1,8 +1,8 @@
 """What set-up fetched, kept for the next worktree: the caches of uv, pip, npm and cargo, named to them by environment.
 
 The home in a jail is empty and ends with its command, so every worktree would fetch all of it anew. Only set-up of the
-base itself, which no agent has touched, fills the repository's caches. Every worktree has a copy of its own, which
-goes with it: what a worker leaves in a cache, its judge never meets. Without a jail the tools use the person's own.
+base itself, which no agent of the run has touched, fills the caches of that base. Every worktree has a copy of its own,
+which goes with it: what a worker leaves in a cache, its judge never meets. Without a jail the tools use the person's.
 """
 
 import os
@@ -49,11 +49,11 @@ def prepare(ledger: Ledger, plan: Plan, lease: Lease, commit: str, base: str, lo
     if not (plan.worktree.setup and plan.worktree.cache_gb and confine.rung(plan)[0].holds):
         return fit()
     if commit != base:
-        _lend(ledger, lease, log)
+        _lend(ledger, plan, lease, log)
         return fit()
     with _filled(ledger, plan, log) as there:
         problem = fit(there)
-    _lend(ledger, lease, log)
+    _lend(ledger, plan, lease, log)
     return problem
 
 
@@ -63,21 +63,31 @@ def _filled(ledger: Ledger, plan: Plan, log: Path) -> Iterator[Path | None]:
     with ExitStack() as held:
         there: Path | None = None
         try:
-            there = held.enter_context(_locked(ledger))
-            if used(there) > plan.worktree.cache_gb * GIGABYTE:
+            whole = held.enter_context(_locked(ledger))
+            if used(whole) > plan.worktree.cache_gb * GIGABYTE:
                 provision.say(log, f"the caches hold more than {plan.worktree.cache_gb:g} GB, and begin anew")
-                _clear(there)
+                _clear(whole)
+            there = whole / _base(plan)
+            there.mkdir(0o700, exist_ok=True)
         except (OSError, RelayError) as error:
             provision.say(log, f"set-up has no caches: {error}")
             there = None
         yield there
 
 
-def _lend(ledger: Ledger, lease: Lease, log: Path) -> None:
-    """Give a worktree its own copy of the repository's caches, which may be empty as yet."""
+def _base(plan: Plan) -> str:
+    """Name the caches of a base: one that is work which nobody accepted yet feeds the runs that build on it alone."""
+    return files.sha256(plan.base_ref.encode())[:8]
+
+
+def _lend(ledger: Ledger, plan: Plan, lease: Lease, log: Path) -> None:
+    """Give a worktree its own copy of its base's caches, which may be empty as yet."""
     try:
-        with _locked(ledger) as there:
+        with _locked(ledger) as whole:
+            there = whole / _base(plan)
+            there.mkdir(0o700, exist_ok=True)
             jail.copy(there, lease.cache)
+            files.write(lease.cache / TAG, _TAGGED)
     except (OSError, RelayError) as error:
         files.remove_tree(lease.cache)
         provision.say(log, f"the worktree has no caches: {error}")

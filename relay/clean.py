@@ -1,7 +1,7 @@
 """Clean checkouts: an exact commit in a folder of its own, where Relay runs commands, and which then goes."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from relay import caches, confine
 from relay.confine import Place
@@ -44,7 +44,8 @@ def checkout(
             raise SetupError(f"set-up failed in a clean checkout: {problem}", exit_code=Exit.HUMAN)
         yield Place(folder=lease.path, cell=confine.cell(ledger, plan, lease, access))
     finally:
-        worktree.release(ledger.repo, lease)
+        with suppress(RelayError):  # what its commands left, and nobody may remove, says nothing of them: it is raised
+            worktree.release(ledger.repo, lease)
 
 
 def nothing(ledger: Ledger) -> str:

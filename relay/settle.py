@@ -1,10 +1,12 @@
 """From how an agent ended to a sealed receipt: the boundary, the commit, the checks, the verdict, the note."""
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 
 import msgspec
 
 from relay import __version__, confine, examination, loss, watch
+from relay.errors import RelayError
 from relay.host import clock, files, git, lock, proc, snapshot, worktree
 from relay.record import reply, sealing
 from relay.rules import boundary, independence
@@ -43,7 +45,7 @@ def seal(leg: Leg, taken: Taken) -> Receipt:
     if crossed.breaches:
         ended_by, answer = "breach", None
         problem = watch.restore(leg.ledger, leg.plan, leg.start, leg.promised)
-    done = _kept(leg, ended_by)
+    done, unseen = _kept(leg, ended_by), _unseen(leg)
     receipt = _draft(leg, taken, ended_by, problem or taken.problem, crossed, done)
     receipt = msgspec.structs.replace(receipt, independence=why)
     logs: dict[str, bytes] = {}
@@ -64,7 +66,7 @@ def seal(leg: Leg, taken: Taken) -> Receipt:
     if raw != taken.reply and raw is not None and answer is not None:  # the note is made from what is kept
         answer = reply.decode(raw, leg.phase.kind, None)[0]
     sealed = _write(leg, receipt, answer, raw, {name: leg.redactor.bytes(log) for name, log in logs.items()})
-    _release(leg, sealed)
+    _release(leg, sealed, unseen)
     return sealed
 
 
@@ -188,16 +190,25 @@ def _write(leg: Leg, receipt: Receipt, answer: Reply | None, raw: bytes | None, 
         return sealing.with_note(ledger, plan, leg.chain, receipt, answer, beside)
 
 
-def _release(leg: Leg, sealed: Receipt) -> None:
+def _unseen(leg: Leg) -> str:
+    """Say what the agent left that no commit has, before Relay's own commands leave what they like."""
+    if not leg.start.pointer_sha256 or not leg.held.path.is_dir():
+        return ""
+    return loss.unseen(leg.ledger.repo, leg.held, confine.rung(leg.plan)[0])
+
+
+def _release(leg: Leg, sealed: Receipt, unseen: str) -> None:
     """Remove the worktree where everything in it is kept and nobody else uses it: never after a failure.
 
-    Its tree became a commit before the checks ran; what they changed of that is no work.
+    Its tree became a commit before the checks ran; what they changed of that, or left beside it, is no work. What
+    cannot be removed stays, since the leg is sealed: the reaper raises it.
     """
-    rung, made = confine.rung(leg.plan)[0], leg.start.baseline
-    if done_with(sealed) and not loss.gate(leg.ledger.repo, leg.held, [sealed.head], made, rung, ran=True):
-        worktree.release(leg.ledger.repo, leg.held)
-        path = leg.held.path
-        files.remove_tree(path.parent / f"{path.name}.io")
+    rung, made, repo = confine.rung(leg.plan)[0], leg.start.baseline, leg.ledger.repo
+    if done_with(sealed) and not (unseen or loss.gate(repo, leg.held, [sealed.head], made, rung, ran=True)):
+        with suppress(RelayError):
+            worktree.release(repo, leg.held)
+            path = leg.held.path
+            files.remove_tree(path.parent / f"{path.name}.io")
 
 
 def done_with(sealed: Receipt) -> bool:

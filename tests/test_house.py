@@ -42,7 +42,7 @@ PRINTING = {"print", "click.echo", "click.secho", "sys.stdout", "sys.stderr", "s
 FILE_LINES = 300
 FUNCTION_LINES = 60
 AFTERNOON = {"host", "rules", "record"}
-AFTERNOON_LINES = 5500
+AFTERNOON_LINES = 5520
 """Lines of code that can be read in an afternoon; docstrings, comments and blank lines are what makes them readable.
 
 The design hoped for 4,000 lines of any kind. Every reproduced failure of git, locks and processes that has its mend

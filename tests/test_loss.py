@@ -117,11 +117,18 @@ SEED: dict[str, object] = {"setup": ["mkdir -p data && echo seed > data/seed.csv
 def test_a_new_file_in_an_ignored_folder_that_setup_made_is_not_lost(tmp_path: Path) -> None:
     world = World.simple(tmp_path)
     world.commit({".gitignore": "data/\n"})
-    place = _left(world, {"data/seed.csv": "sorted\n", "data/results.csv": "a night\n"}, worktree=SEED)
+    place = _left(world, {"data/results.csv": "a night\n"}, worktree=SEED)
     assert "`data/results.csv` in it is kept nowhere else" in _said(world)
     (place / "data" / "results.csv").unlink()
-    assert "worktree" in repaired(reap(world)), "what tests make of what set-up made is no work"
+    assert "worktree" in repaired(reap(world))
     assert worktrees() == []
+
+
+def test_what_set_up_made_and_somebody_changed_is_not_lost_where_it_waited_for_a_person(tmp_path: Path) -> None:
+    world = World.simple(tmp_path)
+    world.commit({".gitignore": "data/\n"})
+    _left(world, {"data/seed.csv": "by hand\n"}, worktree=SEED)
+    assert "`data/seed.csv` in it is kept nowhere else" in _said(world)
 
 
 def test_the_ordinary_end_of_a_leg_leaves_a_new_file_in_a_folder_that_setup_made(tmp_path: Path) -> None:

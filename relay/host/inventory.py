@@ -1,7 +1,7 @@
 """What set-up made in a worktree, remembered in its entry, so that what is done there later is told from it (row 39).
 
-Of a file that git does not see the name is remembered: tests may change it. Of what was copied, and of a repository
-that lies in the worktree, a value that changes with it: nobody makes those anew. Caches are known by their names.
+Of a file that git does not see name, size and time are remembered: tests may change it. Of what was copied, and of a
+repository that lies in the worktree, a value that changes with it: nobody makes those anew. Caches are known by name.
 """
 
 import hashlib
@@ -21,17 +21,34 @@ _MODULES: Final = ""
 
 def note(here: touched.View, git_dir: Path) -> None:
     """Remember how set-up left a worktree."""
-    provision.remember(git_dir, provision.IGNORED, _unseen(here))
+    made = (f"{_stamp(f'{here.top}/{path}')}\n{path}" for path in _unseen(here))
+    provision.remember(git_dir, provision.IGNORED, made)
     provision.remember(git_dir, MARKS, (f"{value}\n{path}" for path, value in _marks(here, git_dir).items()))
 
 
-def beyond(here: touched.View, git_dir: Path) -> list[str]:
-    """Return what lies in a worktree unseen by git, and neither set-up nor the tools make as it is."""
-    made = set(provision.recall(git_dir, provision.IGNORED))
+def beyond(here: touched.View, git_dir: Path, *, waited: bool = False) -> list[str]:
+    """Return what lies in a worktree unseen by git, and neither set-up nor the tools make as it is.
+
+    Where it `waited` for a person, what set-up made and somebody changed counts, too: it may have been them.
+    """
+    noted = (entry.partition("\n") for entry in provision.recall(git_dir, provision.IGNORED))
+    made = {path or stamp: stamp if path else "" for stamp, _, path in noted}
     marks = dict(entry.partition("\n")[::-2] for entry in provision.recall(git_dir, MARKS))
     now = _marks(here, git_dir)
     changed = [path for path, value in now.items() if path and value not in {marks.get(path), "nothing"}]
-    return changed + [path for path in _unseen(here) if path not in made and not names.cache(path)]
+    unseen = [path for path in _unseen(here) if not names.cache(path)]
+    known = {path for path in unseen if path in made}
+    if waited:
+        known = {path for path in known if path in marks or made[path] in {"", _stamp(f"{here.top}/{path}")}}
+    return changed + [path for path in unseen if path not in known]
+
+
+def _stamp(path: str) -> str:
+    """Return what changes with a file; nothing for a folder, which stands for all in it."""
+    with suppress(OSError):
+        state = os.lstat(path)
+        return f"{state.st_size}:{state.st_mtime_ns}"
+    return ""
 
 
 def _marks(here: touched.View, git_dir: Path) -> dict[str, str]:

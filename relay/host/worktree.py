@@ -213,8 +213,18 @@ def release(repo: Repository, lease: Lease) -> None:
     Its caches go along. An entry that is another worktree's, or that a person locked, stays. `RelayError` naming what
     cannot be removed. The entry goes last: it tells of a removal that was cut short, and a further call finishes that.
     """
-    _remove(lease.cache)
-    _remove(lease.path)
+    try:
+        _remove(lease.cache)
+        _remove(lease.path)
+    except RelayError:
+        if scan.kind(str(lease.path)) == "nothing":  # set aside, and no worktree any more: the next leg sees no entry
+            _entries(repo, lease)
+        raise
+    _entries(repo, lease)
+
+
+def _entries(repo: Repository, lease: Lease) -> None:
+    """Have git forget a worktree that is gone."""
     _forget(repo, lease.path, lease.git_dir)
     for entry in own(repo):
         if entry.path == lease.path:

@@ -34,7 +34,9 @@ __all__ = [
     "out_of_sight",
     "owner",
     "put_aside",
+    "unseen",
     "used_by",
+    "worked_in",
 ]
 
 _EMPTY: Final = hashlib.sha256().hexdigest()
@@ -72,7 +74,7 @@ def entry_holds(
         own = entry.head(repo, git_dir)
         return entry.away(git_dir) or entry.holds(repo, git_dir, [own, *commits] if own else (), baseline or {})
     except (OSError, RelayError) as error:
-        return _unseen(error)
+        return _unlooked(error)
 
 
 def missing(
@@ -83,22 +85,49 @@ def missing(
     rung: Rung | None,
     *,
     ran: bool = False,
+    waited: bool = False,
 ) -> str:
     """Say what a worktree holds that none of these commits does; nothing where it holds no more.
 
     `baseline` is what set-up made, as `snapshot.baseline` saw it. `ran` says that since the work in it became a commit
-    nobody but Relay's own commands changed it: what they did, where git sees it, is no work.
+    nobody but Relay's own commands changed it: what they did is no work, and what git does not see of the rest was
+    looked at before (`unseen`). `waited` says that it stood there for a person, who may have changed anything.
     """
     commits = tuple(commits)
     try:
         said = _mounted(lease.path) or _shut(lease.path, ran=ran)
         said = said or entry.holds(repo, lease.git_dir, commits, baseline, staged=not ran)
-        if said or not (ran or commits):
-            return said or "no ref keeps what was done in it"
+        if said or ran or not commits:
+            return said if said or ran else "no ref keeps what was done in it"
         with touched.view(repo, lease, rung=rung) as here:
-            left = inventory.beyond(here, lease.git_dir) if ran else _beyond(here, lease, commits, baseline)
+            return _only(_beyond(here, lease, commits, baseline, waited=waited))
     except (OSError, RelayError) as error:
-        return _unseen(error)
+        return _unlooked(error)
+
+
+def unseen(repo: Repository, lease: Lease, rung: Rung | None) -> str:
+    """Say what a worktree holds that git does not see, and neither set-up nor a tool makes again."""
+    try:
+        with touched.view(repo, lease, rung=rung) as here:
+            return _only(inventory.beyond(here, lease.git_dir))
+    except (OSError, RelayError) as error:
+        return _unlooked(error)
+
+
+def worked_in(repo: Repository, lease: Lease, rung: Rung | None) -> str:
+    """Say what was done in a checkout of an exact commit since Relay made it; nothing where that is as it was."""
+    try:
+        if said := _mounted(lease.path) or _shut(lease.path, ran=False):
+            return said
+        if len(files.read(lease.git_dir / "logs" / "HEAD").splitlines()) > 1:
+            return "something was committed in it"
+        with touched.view(repo, lease, rung=rung) as here:
+            return _only(_beyond(here, lease, [entry.head(repo, lease.git_dir)], {}, waited=True))
+    except (OSError, RelayError) as error:
+        return _unlooked(error)
+
+
+def _only(left: list[str]) -> str:
     return f"`{git.label(left[0])}` in it is kept nowhere else" if left else ""
 
 
@@ -111,11 +140,13 @@ def _shut(path: Path, *, ran: bool) -> str:
     return f"`{git.label(shut[0])}` in it cannot be looked at" if shut else ""
 
 
-def _unseen(error: OSError | RelayError) -> str:
+def _unlooked(error: OSError | RelayError) -> str:
     return f"it cannot be looked at: {error.message if isinstance(error, RelayError) else error}"
 
 
-def _beyond(here: touched.View, lease: Lease, commits: Iterable[str], baseline: Mapping[str, str]) -> list[str]:
+def _beyond(
+    here: touched.View, lease: Lease, commits: Iterable[str], baseline: Mapping[str, str], *, waited: bool
+) -> list[str]:
     """Return what a worktree has beyond each of these commits; nothing where one has it all.
 
     What is missing there is no loss. Where each lacks something else, what the last one lacks is named.
@@ -125,7 +156,7 @@ def _beyond(here: touched.View, lease: Lease, commits: Iterable[str], baseline: 
     left: list[str] = []
     for commit in commits:
         here.against(commit)
-        left = [*_changed(here, put, baseline), *inventory.beyond(here, lease.git_dir)]
+        left = [*_changed(here, put, baseline), *inventory.beyond(here, lease.git_dir, waited=waited)]
         if not left:
             return []
         both = set(left).intersection(left if common is None else common)

@@ -78,9 +78,9 @@ def _named(pid: int, bound: tuple[str, ...]) -> Iterator[tuple[str, Path | None]
 
 
 def _links(pid: int) -> Iterator[Path]:
-    """Yield what leads to the folder, the root and the open files of a process."""
+    """Yield what leads to the folder, the root, the program and the open files of a process."""
     there = Path(f"/proc/{pid}")
-    yield from (there / "cwd", there / "root")
+    yield from (there / "cwd", there / "root", there / "exe")
     yield from (there / "fd").iterdir()
 
 

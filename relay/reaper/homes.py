@@ -161,8 +161,9 @@ def fate(ledger: Ledger, home: Home, run: Run | None) -> tuple[str, str]:
         found, force = Lease(path=home.path, git_dir=home.entry.git_dir, pointer_sha256=""), f"rm -r {name}"
     if found is None:
         return _elsewhere(home.path, home.entry.git_dir)
-    clean = run is not None and "for" in home.entry.said  # where Relay ran commands on an exact commit
-    return "" if clean else _missing(ledger, home, run, found), force
+    if run is not None and "for" in home.entry.said:  # where Relay ran commands on an exact commit
+        return loss.worked_in(ledger.repo, found, _rung(run)) if home.entry.complete else "", force
+    return _missing(ledger, home, run, found), force
 
 
 def _unknown(ledger: Ledger, home: Home, run: Run | None) -> tuple[str, str]:
@@ -196,9 +197,12 @@ def _missing(ledger: Ledger, home: Home, run: Run | None, lease: Lease) -> str:
     head = worktree.head(ledger.repo, lease) if lease.git_dir.is_dir() else None
     given = [start.start for start in starts.values() if loss.on_a_ref(ledger.repo, start.start)]
     baseline = next((start.baseline for start in starts.values() if start.baseline), {})
-    rung = confine.rung(run.plan)[0] if run is not None and run.plan is not None else jail.choose("auto")[0]
     commits = dict.fromkeys([*own, *given, *([head] if head else [])])
-    return loss.missing(ledger.repo, lease, commits, baseline, rung)
+    return loss.missing(ledger.repo, lease, commits, baseline, _rung(run), waited=True)
+
+
+def _rung(run: Run | None) -> jail.Rung:
+    return confine.rung(run.plan)[0] if run is not None and run.plan is not None else jail.choose("auto")[0]
 
 
 def _remove(tally: Tally, home: Home, why: str) -> bool:
@@ -214,8 +218,10 @@ def _remove(tally: Tally, home: Home, why: str) -> bool:
             else:
                 worktree.clear(tally.ledger.repo, home.path)
     except RelayError as error:
-        command = f"ls -la {shlex.quote(str(home.path))}"
-        tally.alert("worktree", str(home.path), f"`{home.path}` is nobody's, but {error.message}", command, home.run)
+        left = next(iter(worktree.going(home.path)), home.path)
+        force = "sudo rm -r" if left != home.path or home.going else "ls -la"
+        command = f"{force} {shlex.quote(str(left))}"
+        tally.alert("worktree", str(left), f"`{left}` is nobody's, but {error.message}", command, home.run)
         return False
     around = home.path.parent
     known = any(entry.path.parent == around for entry in worktree.own(tally.ledger.repo))

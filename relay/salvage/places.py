@@ -1,14 +1,16 @@
 """The places of legs that nobody owns any more: each goes where nothing in it is lost, and nobody has a hand on it."""
 
 import shlex
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from relay import confine, loss, settle
+from relay import caches, confine, loss, settle
 from relay.errors import Exit, RelayError
 from relay.host import files, inventory, lock, scan, worktree
 from relay.host.lease import CACHE, Lease
+from relay.host.repository import Repository
 from relay.record import ledger as ledgers
 from relay.record import receipt as receipts
 from relay.record.ledger import Ledger
@@ -52,37 +54,35 @@ def _stays(ledger: Ledger, plan: Plan, start: Start, found: Lease, sealed: Recei
 def discard(ledger: Ledger, plan: Plan, start: Start, sealed: Receipt | None = None, *, keep: bool = False) -> None:
     """Remove the leg's worktrees where nobody has a hand on them: its own, and the clean checkouts beside it.
 
-    Its own stays where something in it would be lost, and where `keep` says so.
+    Its own stays where something in it would be lost, and where `keep` says so; a checkout, where somebody worked in
+    it. What Relay did not make there is not looked at, and what cannot be removed stays: the reaper raises both.
     """
     repo, own = ledger.repo, ledger.worktree(start.run, start.leg)
     home = Path(start.worktree) if start.worktree else own  # a leg that takes an offer works in the offer's
-    entries = {entry.path: entry.git_dir for entry in worktree.own(repo)}
-
-    def known(path: Path) -> Lease:
-        return Lease(path=path, git_dir=entries.get(path) or loss.git_dir(repo, path), pointer_sha256="")
-
-    at = known(home)
-    if home not in entries and start.git_dir:
-        at = msgspec.structs.replace(at, git_dir=Path(start.git_dir))
-    keep = keep or bool(_stays(ledger, plan, start, at, sealed))
-    if not keep:
-        worktree.release(repo, at)
-        files.remove_tree(home.parent / f"{home.name}.io")
-    beside = {*own.parent.glob(f"{own.name}.*"), *(path for path in entries if path.parent == own.parent)}
-    for path in sorted(path for path in beside if path.name.startswith(f"{own.name}.")):
-        if path.suffix in {".io", CACHE} or (path not in entries and not (path / ".git").exists()):
-            if not (keep and path.suffix == ".io"):
+    entries = {entry.path: entry for entry in worktree.own(repo)}
+    at = Lease(path=home, git_dir=loss.git_dir(repo, home), pointer_sha256="")
+    if home in entries or start.git_dir:
+        known = entries[home].git_dir if home in entries else Path(start.git_dir or "")
+        at = msgspec.structs.replace(at, git_dir=known)
+    with suppress(RelayError):
+        if not (keep or _stays(ledger, plan, start, at, sealed)):
+            worktree.release(repo, at)
+            files.remove_tree(home.parent / f"{home.name}.io")
+    for path, entry in sorted(entries.items()):
+        beside = path.parent == own.parent and path.name.startswith(f"{own.name}.") and "for" in entry.said
+        one = Lease(path=path, git_dir=entry.git_dir, pointer_sha256="")
+        with suppress(RelayError):
+            if beside and not (loss.held(repo, one) or (entry.complete and _used(plan, repo, one))):
+                worktree.release(repo, one)
+    for path in own.parent.glob(f"{own.name}.*"):
+        whose = path.with_name(path.name.removesuffix(CACHE))
+        if whose != path and not whose.exists() and (path / caches.TAG).is_file():
+            with suppress(RelayError):
                 files.remove_tree(path)
-        elif not _moved(start, path) and not loss.held(repo, known(path)):
-            worktree.release(repo, known(path))
 
 
-def _moved(start: Start, path: Path) -> bool:
-    """Tell whether a folder beside a leg's is that leg's own worktree, which somebody gave another name."""
-    try:
-        return files.sha256(files.read(path / ".git")) == start.pointer_sha256
-    except (OSError, RelayError):
-        return False
+def _used(plan: Plan, repo: Repository, found: Lease) -> str:
+    return loss.worked_in(repo, found, confine.rung(plan)[0]) if found.path.is_dir() else ""
 
 
 def forget(ledger: Ledger, plan: Plan, start: Start) -> None:

@@ -106,7 +106,7 @@ def test_what_a_worker_leaves_in_a_cache_reaches_no_judge_and_no_later_run(jaile
     logs = [log.read_text() for log in jailed.runs.glob("*/legs/*/setup*.log")]
     assert len(logs) >= 6
     assert ["poison" in log for log in logs] == [False] * len(logs)
-    assert not (_shared(jailed) / "pip" / "mark").exists()
+    assert list(_shared(jailed).rglob("mark")) == []
 
 
 def test_set_up_that_a_worker_wrote_fills_its_worktree_alone(jailed: World) -> None:
@@ -117,7 +117,7 @@ def test_set_up_that_a_worker_wrote_fills_its_worktree_alone(jailed: World) -> N
     assert "unmarked" in _log(jailed, "01-implement")
     for leg in ("02-review", "03-acceptance"):
         assert "unmarked\npoison" in _log(jailed, leg)
-    assert not (_shared(jailed) / "pip" / "mark").exists()
+    assert list(_shared(jailed).rglob("mark")) == []
 
 
 def test_what_a_judge_leaves_in_a_cache_vanishes_with_its_command(jailed: World) -> None:
@@ -128,7 +128,7 @@ def test_what_a_judge_leaves_in_a_cache_vanishes_with_its_command(jailed: World)
         jail={"mode": "required"}, worktree={"setup": [setup]}, checks={"mark": 'grep fetched "$UV_CACHE_DIR/mark"'}
     )
     through(jailed.relay("run", jailed.spec()))
-    assert (_shared(jailed) / "uv" / "mark").read_text() == "fetched\n"
+    assert [path.read_text() for path in _shared(jailed).rglob("uv/mark")] == ["fetched\n"]
 
 
 def test_an_agent_and_the_checks_of_every_leg_have_what_set_up_fetched(jailed: World) -> None:
@@ -182,3 +182,19 @@ def test_backups_know_that_the_caches_need_not_be_kept(jailed: World) -> None:
     _agents(jailed, worktree={"setup": [MARK]})
     through(jailed.relay("run", jailed.spec()))
     assert (_shared(jailed) / "CACHEDIR.TAG").read_bytes().startswith(b"Signature: 8a477f597d28d172789f06886806bc55\n")
+
+
+def test_a_base_that_is_an_agent_s_work_fills_no_caches_but_its_own(jailed: World) -> None:
+    jailed.commit({"setup.sh": f"{MARK}\n"})
+    _agents(jailed, worktree={"setup": ["sh setup.sh"]})
+    jailed.git("branch", "stacked")
+    jailed.git("checkout", "-q", "stacked")
+    jailed.commit({"setup.sh": f"{MARK}; echo poison > $PIP_CACHE_DIR/mark\n"})
+    jailed.git("checkout", "-q", "main")
+    through(jailed.relay("run", jailed.spec(name="one.md"), "--base", "stacked"))
+    through(jailed.relay("run", jailed.spec(name="two.md")))
+    assert [path.read_text() for path in _shared(jailed).rglob("mark")] == ["poison\n"]
+    [two] = [run for run in jailed.runs.iterdir() if run.name.endswith("two")]
+    logs = [log.read_text() for log in two.glob("legs/*/setup*.log")]
+    assert len(logs) >= 3
+    assert ["poison" in log for log in logs] == [False] * len(logs)

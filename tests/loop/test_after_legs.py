@@ -1,0 +1,92 @@
+"""What is left where legs worked, once they are over: nothing that is Relay's, and all that somebody else put there."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from relay.host import repository
+from relay.record import ledger as ledgers
+from tests.loop.doomed import await_that
+from tests.loop.faults import through, worktrees
+from tests.reaper.scenes import again, reap, repaired, standing
+from tests.world import SAFETY, SPEC, World
+
+RUBBISH = "echo 1 > db.sqlite3; mkdir -p out.d obj; echo 2 > obj/a.json; git init -q obj/dep; grep -q 'a + b' calc.py"
+
+
+def _spec(world: World, command: str) -> Path:
+    return world.spec(f"# Make add add\n\n## Acceptance\n\n- it adds: `{command}`\n")
+
+
+@pytest.mark.parametrize("mode", ["off", "auto"])
+def test_what_the_checks_of_an_ordinary_project_leave_keeps_no_worktree(world: World, mode: str) -> None:
+    world.commit({".gitignore": "*.sqlite3\nobj/\nout.d/\n"})
+    fix = """sed -i 's/a - b/a + b/' calc.py; echo '{"status": "done", "summary": "x"}' > "$RELAY_REPLY" """
+    approve = """printf '{"verdict": "approve", "nonce": "%s"}' "$RELAY_NONCE" > "$RELAY_REPLY" """
+    world.shell("implementer", fix, phase="implement")
+    for phase in ("review", "acceptance"):
+        world.shell(f"{phase}er", approve, phase=phase)
+    world.save(jail={"mode": mode})
+    through(world.relay("run", _spec(world, RUBBISH)))
+    assert worktrees() == []
+    again(world)
+
+
+@pytest.mark.parametrize("verb", ["reap", "resume", "nightly"])
+def test_what_a_person_put_beside_a_worktree_stays(world: World, verb: str) -> None:
+    through(world.relay("run", world.spec(), "--until", "implement"))
+    beside = ledgers.at(repository.discover(world.root)).worktree(world.only_run(), "01-implement")
+    (patch := beside.with_name("01-implement.patch")).write_text("mine\n")
+    (notes := beside.with_name("01-implement.old")).mkdir()
+    (notes / "thesis").write_text("mine\n")
+    world.relay(verb)
+    assert (patch.read_text(), (notes / "thesis").read_text()) == ("mine\n", "mine\n")
+    reap(world)
+    newest = verb == "reap"  # of a run that goes on: its place is a person's to look at, and nothing of it is asked
+    assert standing(world) == ([] if newest else ["worktree", "worktree"])
+
+
+def test_work_in_a_checkout_where_a_killed_relay_ran_commands_stays_and_is_raised(world: World) -> None:
+    begun = world.folder / "begun"
+    waits = f"case $PWD in *acceptance*) test -e {begun} || {{ touch {begun}; sleep 60; }};; esac"
+    running = world.start("run", world.spec(f"{SPEC}- it waits: `{waits}`\n"))
+    await_that(begun.exists, "acceptance ran no command")
+    running.kill()
+    running.communicate(timeout=SAFETY)
+    [place] = [path for path in worktrees() if path.name == "03-acceptance.check"]
+    (place / "why-it-fails.md").write_text("an hour of looking\n")
+    reap(world)
+    through(world.relay("resume"))
+    events = reap(world)
+    assert (place / "why-it-fails.md").read_text() == "an hour of looking\n"
+    assert "`why-it-fails.md` in it is kept nowhere else" in str(events)
+    again(world)
+    (place / "why-it-fails.md").unlink()
+    reap(world)
+    assert not place.exists()
+
+
+def test_a_file_that_cannot_be_removed_stops_no_run_and_is_raised_once(world: World) -> None:
+    if shutil.which("chattr") is None:
+        pytest.skip("this machine has no chattr")
+    tried = world.folder / "tried"
+    tried.touch()
+    if subprocess.run(["chattr", "+i", tried], check=False, capture_output=True).returncode:
+        pytest.skip("nothing can be made immutable here")
+    subprocess.run(["chattr", "-i", tried], check=True)
+    world.commit({".gitignore": "build/\n"})
+    seal = "mkdir -p build && touch build/f && chattr +i build/f; grep -q 'a + b' calc.py"
+    try:
+        through(world.relay("run", _spec(world, seal)))
+        told = [event["command"] for event in reap(world) if event["type"] == "alert"]
+        assert told
+        assert [command for command in told if not command.startswith("sudo rm -r ")] == []
+        again(world)
+    finally:
+        state = ledgers.at(repository.discover(world.root)).worktree("run", "leg").parents[1]
+        for path in state.rglob("build/f"):
+            subprocess.run(["chattr", "-i", path], check=False)
+    assert "worktree" in repaired(reap(world))
+    assert standing(world) == []
