@@ -81,7 +81,7 @@ def main(argv: list[str] | None = None) -> int:
         result = relay.main(args=argv, prog_name="relay", standalone_mode=False)
     except Interrupted as interrupted:
         term.say("interrupted; nothing that was sealed is lost")
-        term.hint(f"relay resume {interrupted.run}" if interrupted.run else "relay status")
+        term.hint(f"relay resume {interrupted.run}".rstrip())
         return 128 + interrupted.signum
     except (KeyboardInterrupt, click.Abort):
         return SIGINT

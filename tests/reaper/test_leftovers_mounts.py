@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.host import held
+from tests.loop import doomed
 from tests.loop.faults import through
 from tests.reaper.scenes import alerts, command, killed, own_temp, repaired, with_a_worktree_kept, worktrees
 from tests.world import CHECKOUT, SAFETY, World
@@ -58,11 +59,12 @@ def test_a_kept_worktree_with_a_mount_in_it_is_raised_by_a_dry_run_too_and_stays
 
 def test_the_worktree_of_a_killed_leg_stays_whole_while_something_is_mounted_in_it(world: World) -> None:
     world.commit({".gitignore": "node_modules/\n"})
-    killed(world)
+    pids = killed(world)
     [place] = worktrees()
     (place / "node_modules").mkdir()
     before = sorted(str(path) for path in place.rglob("*"))
     events, after = _beside_a_mount(world, place / "node_modules")
+    doomed.end(pids)
     assert "worktree" not in repaired(events)
     assert after == before
 
