@@ -14,7 +14,7 @@ from typing import Final
 from relay import confine
 from relay.errors import RelayError
 from relay.host import files, jail, lock, provision, worktree
-from relay.host.lease import Lease
+from relay.host.lease import CACHE, Lease
 from relay.record.ledger import Ledger
 from relay.terms import Plan
 
@@ -59,7 +59,7 @@ def prepare(ledger: Ledger, plan: Plan, lease: Lease, commit: str, base: str, lo
 
 @contextmanager
 def _filled(ledger: Ledger, plan: Plan, log: Path) -> Iterator[Path | None]:
-    """Give the repository's caches to set-up of the base; those that grew too large begin anew."""
+    """Give the caches of the base to its set-up; where those of the repository grew too large, they begin anew."""
     with ExitStack() as held:
         there: Path | None = None
         try:
@@ -86,11 +86,18 @@ def _lend(ledger: Ledger, plan: Plan, lease: Lease, log: Path) -> None:
         with _locked(ledger) as whole:
             there = whole / _base(plan)
             there.mkdir(0o700, exist_ok=True)
-            jail.copy(there, lease.cache)
-            files.write(lease.cache / TAG, _TAGGED)
+            lease.cache.mkdir(0o700)
+            files.write(lease.cache / TAG, _TAGGED)  # first: by it the reaper knows half a copy, too
+            for part in sorted(there.iterdir()):
+                jail.copy(part, lease.cache / part.name)
     except (OSError, RelayError) as error:
         files.remove_tree(lease.cache)
         provision.say(log, f"the worktree has no caches: {error}")
+
+
+def ours(path: Path) -> bool:
+    """Tell whether a folder is the caches of a worktree, and not only called so."""
+    return path.name.endswith(CACHE) and (path / TAG).is_file()
 
 
 def empty(ledger: Ledger) -> int:

@@ -203,11 +203,10 @@ def _release(leg: Leg, sealed: Receipt, unseen: str) -> None:
     Its tree became a commit before the checks ran; what they changed of that, or left beside it, is no work. What
     cannot be removed stays, since the leg is sealed: the reaper raises it.
     """
-    rung, made, repo = confine.rung(leg.plan)[0], leg.start.baseline, leg.ledger.repo
-    if done_with(sealed) and not (unseen or loss.gate(repo, leg.held, [sealed.head], made, rung, ran=True)):
+    repo, path = leg.ledger.repo, leg.held.path
+    if done_with(sealed) and not (unseen or loss.gate(repo, leg.held)):
         with suppress(RelayError):
             worktree.release(repo, leg.held)
-            path = leg.held.path
             files.remove_tree(path.parent / f"{path.name}.io")
 
 

@@ -43,17 +43,16 @@ _EMPTY: Final = hashlib.sha256().hexdigest()
 """What `modules.look` says of a submodule's folder without a file."""
 
 
-def gate(
-    repo: Repository,
-    lease: Lease,
-    commits: Iterable[str],
-    baseline: Mapping[str, str],
-    rung: Rung | None,
-    *,
-    ran: bool = False,
-) -> str:
-    """Say why a worktree may not go; nothing where it may. See `held` and `missing`."""
-    return held(repo, lease) or missing(repo, lease, commits, baseline, rung, ran=ran)
+def gate(repo: Repository, lease: Lease) -> str:
+    """Say why the worktree of a leg that came to its end may not go; nothing where it may.
+
+    Its work became a commit, and what git does not see was looked at then (`unseen`); since then nobody but Relay's
+    own commands changed anything in it, and what they did is no work.
+    """
+    try:
+        return held(repo, lease) or _apart(lease.path) or entry.holds(repo, lease.git_dir)
+    except (OSError, RelayError) as error:
+        return _unlooked(error)
 
 
 def held(repo: Repository, lease: Lease) -> str:
@@ -72,7 +71,8 @@ def entry_holds(
     """Say what only the entry of a worktree that is gone holds, or that more is gone than that; else nothing."""
     try:
         own = entry.head(repo, git_dir)
-        return entry.away(git_dir) or entry.holds(repo, git_dir, [own, *commits] if own else (), baseline or {})
+        said = entry.away(git_dir) or entry.holds(repo, git_dir)
+        return said or (entry.staged(repo, git_dir, [own, *commits], baseline or {}) if own else "")
     except (OSError, RelayError) as error:
         return _unlooked(error)
 
@@ -84,21 +84,20 @@ def missing(
     baseline: Mapping[str, str],
     rung: Rung | None,
     *,
-    ran: bool = False,
     waited: bool = False,
 ) -> str:
     """Say what a worktree holds that none of these commits does; nothing where it holds no more.
 
-    `baseline` is what set-up made, as `snapshot.baseline` saw it. `ran` says that since the work in it became a commit
-    nobody but Relay's own commands changed it: what they did is no work, and what git does not see of the rest was
-    looked at before (`unseen`). `waited` says that it stood there for a person, who may have changed anything.
+    `baseline` is what set-up made, as `snapshot.baseline` saw it. `waited` says that it stood there for a person, who
+    may have changed anything.
     """
     commits = tuple(commits)
     try:
-        said = _mounted(lease.path) or _shut(lease.path, ran=ran)
-        said = said or entry.holds(repo, lease.git_dir, commits, baseline, staged=not ran)
-        if said or ran or not commits:
-            return said if said or ran else "no ref keeps what was done in it"
+        said = _mounted(lease.path) or _shut(lease.path) or entry.holds(repo, lease.git_dir)
+        if said := said or entry.staged(repo, lease.git_dir, commits, baseline):
+            return said
+        if not commits:
+            return "no ref keeps what was done in it"
         with touched.view(repo, lease, rung=rung) as here:
             return _only(_beyond(here, lease, commits, baseline, waited=waited))
     except (OSError, RelayError) as error:
@@ -117,10 +116,8 @@ def unseen(repo: Repository, lease: Lease, rung: Rung | None) -> str:
 def worked_in(repo: Repository, lease: Lease, rung: Rung | None) -> str:
     """Say what was done in a checkout of an exact commit since Relay made it; nothing where that is as it was."""
     try:
-        if said := _mounted(lease.path) or _shut(lease.path, ran=False):
+        if said := _mounted(lease.path) or _shut(lease.path) or entry.stepped(repo, lease.git_dir):
             return said
-        if len(files.read(lease.git_dir / "logs" / "HEAD").splitlines()) > 1:
-            return "something was committed in it"
         with touched.view(repo, lease, rung=rung) as here:
             return _only(_beyond(here, lease, [entry.head(repo, lease.git_dir)], {}, waited=True))
     except (OSError, RelayError) as error:
@@ -131,13 +128,15 @@ def _only(left: list[str]) -> str:
     return f"`{git.label(left[0])}` in it is kept nowhere else" if left else ""
 
 
-def _shut(path: Path, *, ran: bool) -> str:
-    """Say what of a worktree nobody can look at; where Relay's commands ran, that was said when it became a commit."""
-    if scan.kind(str(path / ".git")) == "a folder":
-        return "it is a repository of its own"
-    seen = scan.Scan() if ran else scan.look(path)
+def _shut(path: Path) -> str:
+    """Say what of a worktree nobody can look at."""
+    seen = scan.look(path)
     shut = (*seen.unreadable, *seen.blocking)
-    return f"`{git.label(shut[0])}` in it cannot be looked at" if shut else ""
+    return _apart(path) or (f"`{git.label(shut[0])}` in it cannot be looked at" if shut else "")
+
+
+def _apart(path: Path) -> str:
+    return "it is a repository of its own" if scan.kind(str(path / ".git")) == "a folder" else ""
 
 
 def _unlooked(error: OSError | RelayError) -> str:

@@ -152,10 +152,8 @@ def put_aside(repo: Repository, git_dir: Path, name: str, start: str) -> dict[st
     return refs
 
 
-def holds(
-    repo: Repository, git_dir: Path, commits: Iterable[str], baseline: Mapping[str, str], *, staged: bool = True
-) -> str:
-    """Say what only a worktree's entry holds; nothing where it may go. `staged` asks for what its index holds, too."""
+def holds(repo: Repository, git_dir: Path) -> str:
+    """Say what only a worktree's entry holds, its index apart; nothing where it may go."""
     for name, what in _UNFINISHED.items():
         if os.path.lexists(git_dir / name):
             return f"{what} in it is not finished"
@@ -166,10 +164,20 @@ def holds(
             return f"what its ref `{git.label(name)}` names is on no other"
     if inventory.committed_inside(git_dir):
         return "it has submodules with commits of their own"
-    return _staged(repo, git_dir, commits, baseline) if staged else ""
+    return ""
 
 
-def _staged(repo: Repository, git_dir: Path, commits: Iterable[str], baseline: Mapping[str, str]) -> str:
+def stepped(repo: Repository, git_dir: Path) -> str:
+    """Say that HEAD of a checkout of an exact commit may have named another one, which somebody made there.
+
+    Where git keeps no log of it, a commit that no ref keeps may be theirs.
+    """
+    log = git_dir / "logs" / "HEAD"
+    still = len(files.read(log).splitlines()) == 1 if log.exists() else on_a_ref(repo, head(repo, git_dir))
+    return "" if still else "something was committed in it"
+
+
+def staged(repo: Repository, git_dir: Path, commits: Iterable[str], baseline: Mapping[str, str]) -> str:
     """Say which file stands in its index as neither set-up made it nor any of these commits has it."""
     if not (git_dir / "index").exists():
         return ""

@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from relay import confine, loss
+from relay import caches, confine, loss
 from relay.errors import Exit, RelayError
 from relay.host import files, git, jail, lock, scan, worktree
-from relay.host.lease import CACHE, Lease
+from relay.host.lease import Lease
 from relay.host.scratch import HOUR
 from relay.reaper import look
 from relay.reaper.look import Home, Run
@@ -120,7 +120,7 @@ def _spent(home: Home, run: Run | None) -> str:
         return "its removal was cut short"
     if run is not None and home.path.name.startswith(f".{home.leg}.scratch-"):
         return "what a judge's commands wrote, which was to vanish"
-    if run is not None and home.entry is None and home.path.name.endswith(CACHE):
+    if run is not None and home.entry is None and caches.ours(home.path):
         return "what set-up fetched goes with its worktree"
     return ""
 

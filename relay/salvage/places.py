@@ -75,8 +75,7 @@ def discard(ledger: Ledger, plan: Plan, start: Start, sealed: Receipt | None = N
             if beside and not (loss.held(repo, one) or (entry.complete and _used(plan, repo, one))):
                 worktree.release(repo, one)
     for path in own.parent.glob(f"{own.name}.*"):
-        whose = path.with_name(path.name.removesuffix(CACHE))
-        if whose != path and not whose.exists() and (path / caches.TAG).is_file():
+        if caches.ours(path) and not path.with_name(path.name.removesuffix(CACHE)).exists():
             with suppress(RelayError):
                 files.remove_tree(path)
 

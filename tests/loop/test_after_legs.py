@@ -10,6 +10,7 @@ from relay.host import repository
 from relay.record import ledger as ledgers
 from tests.loop.doomed import await_that
 from tests.loop.faults import through, worktrees
+from tests.loop.jailed import agents
 from tests.reaper.scenes import again, reap, repaired, standing
 from tests.world import SAFETY, SPEC, World
 
@@ -23,12 +24,7 @@ def _spec(world: World, command: str) -> Path:
 @pytest.mark.parametrize("mode", ["off", "auto"])
 def test_what_the_checks_of_an_ordinary_project_leave_keeps_no_worktree(world: World, mode: str) -> None:
     world.commit({".gitignore": "*.sqlite3\nobj/\nout.d/\n"})
-    fix = """sed -i 's/a - b/a + b/' calc.py; echo '{"status": "done", "summary": "x"}' > "$RELAY_REPLY" """
-    approve = """printf '{"verdict": "approve", "nonce": "%s"}' "$RELAY_NONCE" > "$RELAY_REPLY" """
-    world.shell("implementer", fix, phase="implement")
-    for phase in ("review", "acceptance"):
-        world.shell(f"{phase}er", approve, phase=phase)
-    world.save(jail={"mode": mode})
+    agents(world, jail={"mode": mode})
     through(world.relay("run", _spec(world, RUBBISH)))
     assert worktrees() == []
     again(world)

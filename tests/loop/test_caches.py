@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from relay import caches
-from relay.host import jail, repository
+from relay.host import repository
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from tests.loop.faults import refused, through
 from tests.loop.index import Index, offered
-from tests.loop.test_jailed import APPROVE, DONE, FIX
+from tests.loop.jailed import agents
 from tests.world import World
 
 PYTHON = f'{sys.executable} -m pip install -q --target "$TMPDIR/deps" -i {{url}}/simple/ --trusted-host 127.0.0.1 tiny'
@@ -30,23 +30,6 @@ edition = "2021"
 tiny = { version = "1", registry = "here" }
 """
 MARK = 'mkdir -p "$PIP_CACHE_DIR" && { cat "$PIP_CACHE_DIR/mark" || echo unmarked; }'
-
-
-@pytest.fixture
-def jailed(world: World) -> World:
-    """Make a world of jailed agents; skipped aloud where there is no jail."""
-    rung, said = jail.choose("auto")
-    if not rung.holds:
-        pytest.skip(said)
-    _agents(world)
-    return world
-
-
-def _agents(world: World, work: str = "", judge: str = "", **tables: object) -> None:
-    world.shell("implementer", f"{FIX}{work}\n{DONE}", phase="implement")
-    for phase in ("review", "acceptance"):
-        world.shell(f"{phase}er", f"{judge}\n{APPROVE}", phase=phase)
-    world.save(**{"jail": {"mode": "required"}} | tables)
 
 
 def _ledger(world: World) -> Ledger:
@@ -100,7 +83,7 @@ def test_cargo_builds_without_a_network_from_what_set_up_fetched_for_workers_and
 
 
 def test_what_a_worker_leaves_in_a_cache_reaches_no_judge_and_no_later_run(jailed: World) -> None:
-    _agents(jailed, 'echo poison > "$PIP_CACHE_DIR/mark"', worktree={"setup": [MARK]})
+    agents(jailed, 'echo poison > "$PIP_CACHE_DIR/mark"', worktree={"setup": [MARK]})
     for name in ("one.md", "two.md"):
         through(jailed.relay("run", jailed.spec(name=name)))
     logs = [log.read_text() for log in jailed.runs.glob("*/legs/*/setup*.log")]
@@ -112,7 +95,7 @@ def test_what_a_worker_leaves_in_a_cache_reaches_no_judge_and_no_later_run(jaile
 def test_set_up_that_a_worker_wrote_fills_its_worktree_alone(jailed: World) -> None:
     jailed.commit({"setup.sh": f"{MARK}\n"})
     poisoned = f"{MARK}; echo poison > $PIP_CACHE_DIR/mark; cat $PIP_CACHE_DIR/mark"
-    _agents(jailed, f"cat > setup.sh <<'END'\n{poisoned}\nEND", worktree={"setup": ["sh setup.sh"]})
+    agents(jailed, f"cat > setup.sh <<'END'\n{poisoned}\nEND", worktree={"setup": ["sh setup.sh"]})
     through(jailed.relay("run", jailed.spec()))
     assert "unmarked" in _log(jailed, "01-implement")
     for leg in ("02-review", "03-acceptance"):
@@ -123,7 +106,7 @@ def test_set_up_that_a_worker_wrote_fills_its_worktree_alone(jailed: World) -> N
 def test_what_a_judge_leaves_in_a_cache_vanishes_with_its_command(jailed: World) -> None:
     judge = 'grep -q fetched "$UV_CACHE_DIR/mark" && echo no > "$UV_CACHE_DIR/mark" && rm -r "$PIP_CACHE_DIR" || exit 1'
     setup = 'mkdir -p "$UV_CACHE_DIR" "$PIP_CACHE_DIR" && echo fetched > "$UV_CACHE_DIR/mark"'
-    _agents(jailed, judge=judge, worktree={"setup": [setup]})
+    agents(jailed, judge=judge, worktree={"setup": [setup]})
     jailed.save(
         jail={"mode": "required"}, worktree={"setup": [setup]}, checks={"mark": 'grep fetched "$UV_CACHE_DIR/mark"'}
     )
@@ -133,14 +116,14 @@ def test_what_a_judge_leaves_in_a_cache_vanishes_with_its_command(jailed: World)
 
 def test_an_agent_and_the_checks_of_every_leg_have_what_set_up_fetched(jailed: World) -> None:
     setup = 'mkdir -p "$UV_CACHE_DIR" && echo fetched > "$UV_CACHE_DIR/mark"'
-    _agents(jailed, 'grep -q fetched "$UV_CACHE_DIR/mark" || exit 1', worktree={"setup": [setup]})
+    agents(jailed, 'grep -q fetched "$UV_CACHE_DIR/mark" || exit 1', worktree={"setup": [setup]})
     jailed.save(jail={"mode": "required"}, worktree={"setup": [setup]}, checks={"mark": 'cat "$UV_CACHE_DIR/mark"'})
     through(jailed.relay("run", jailed.spec()))
 
 
 @pytest.mark.parametrize("tables", [{"worktree": {"setup": [MARK.replace("$PIP", "./pip")], "cache_gb": 0}}, {}])
 def test_without_a_wish_for_them_there_are_no_caches(jailed: World, tables: dict[str, Any]) -> None:
-    _agents(jailed, 'test -z "$PIP_CACHE_DIR$CARGO_HOME" || exit 1', **tables)
+    agents(jailed, 'test -z "$PIP_CACHE_DIR$CARGO_HOME" || exit 1', **tables)
     through(jailed.relay("run", jailed.spec()))
     assert not _shared(jailed).exists()
 
@@ -153,7 +136,7 @@ def test_without_a_jail_the_tools_have_the_person_s_own(world: World) -> None:
 
 def test_caches_that_grew_too_large_begin_anew(jailed: World) -> None:
     setup = f'{MARK}; head -c 3000000 /dev/urandom > "$PIP_CACHE_DIR/mark"'.replace("cat", "wc -c <")
-    _agents(jailed, worktree={"setup": [setup], "cache_gb": 0.001})
+    agents(jailed, worktree={"setup": [setup], "cache_gb": 0.001})
     for name in ("one.md", "two.md"):
         through(jailed.relay("run", jailed.spec(name=name)))
     first, second = sorted(path.read_text() for path in jailed.runs.glob("*/legs/01-implement/setup.log"))
@@ -170,7 +153,7 @@ def test_a_size_that_means_nothing_is_refused(world: World, gigabytes: object) -
 
 
 def test_a_set_up_that_cannot_have_the_caches_goes_on_without(jailed: World) -> None:
-    _agents(jailed, worktree={"setup": ['test -z "$PIP_CACHE_DIR"']})
+    agents(jailed, worktree={"setup": ['test -z "$PIP_CACHE_DIR"']})
     place = _shared(jailed)
     place.parent.mkdir(parents=True)
     place.write_text("a file where the folder should be")
@@ -179,14 +162,14 @@ def test_a_set_up_that_cannot_have_the_caches_goes_on_without(jailed: World) -> 
 
 
 def test_backups_know_that_the_caches_need_not_be_kept(jailed: World) -> None:
-    _agents(jailed, worktree={"setup": [MARK]})
+    agents(jailed, worktree={"setup": [MARK]})
     through(jailed.relay("run", jailed.spec()))
     assert (_shared(jailed) / "CACHEDIR.TAG").read_bytes().startswith(b"Signature: 8a477f597d28d172789f06886806bc55\n")
 
 
 def test_a_base_that_is_an_agent_s_work_fills_no_caches_but_its_own(jailed: World) -> None:
     jailed.commit({"setup.sh": f"{MARK}\n"})
-    _agents(jailed, worktree={"setup": ["sh setup.sh"]})
+    agents(jailed, worktree={"setup": ["sh setup.sh"]})
     jailed.git("branch", "stacked")
     jailed.git("checkout", "-q", "stacked")
     jailed.commit({"setup.sh": f"{MARK}; echo poison > $PIP_CACHE_DIR/mark\n"})

@@ -7,32 +7,9 @@ import socket
 import time
 from pathlib import Path
 
-import pytest
-
-from relay.host import jail
 from tests.loop.faults import nothing_started, refused, through, untouched
+from tests.loop.jailed import DONE, FIX, agents
 from tests.world import FIXED, World
-
-FIX = "cat > calc.py << 'END'\n" + FIXED + "END\n"
-DONE = """printf '{"status": "done", "summary": "done"}' > "$RELAY_REPLY"\n"""
-APPROVE = """printf '{"verdict": "approve", "nonce": "%s"}' "$RELAY_NONCE" > "$RELAY_REPLY"\n"""
-
-
-@pytest.fixture
-def jailed(world: World) -> World:
-    """Make a world whose agents are shell scripts in a jail; skipped aloud where none can be had."""
-    rung, said = jail.choose("auto")
-    if not rung.holds:
-        pytest.skip(said)
-    _agents(world)
-    return world
-
-
-def _agents(world: World, work: str = "", judge: str = "", **tables: object) -> None:
-    world.shell("implementer", f"{FIX}{work}{DONE}", phase="implement")
-    for phase in ("review", "acceptance"):
-        world.shell(f"{phase}er", f"{judge}{APPROVE}", phase=phase)
-    world.save(jail={"mode": "required"}, **tables)
 
 
 def test_a_relay_runs_in_the_jail_and_says_so(jailed: World) -> None:
@@ -59,7 +36,7 @@ def test_a_worker_changes_its_worktree_and_nothing_else(jailed: World) -> None:
             "rm -f .git; ln -s /etc .git",
         ]
     )
-    _agents(jailed, f"({attacks}\n) 2>/dev/null; true\n")
+    agents(jailed, f"({attacks}\n) 2>/dev/null; true\n")
     with untouched(jailed):
         through(jailed.relay("run", jailed.spec()))
     assert not elsewhere.exists()
@@ -68,7 +45,7 @@ def test_a_worker_changes_its_worktree_and_nothing_else(jailed: World) -> None:
 
 
 def test_what_a_judge_writes_vanishes_and_its_verdict_stands(jailed: World) -> None:
-    _agents(jailed, judge="echo vandal > calc.py; echo more > new.txt; rm -rf tests; git checkout -q --orphan x\n")
+    agents(jailed, judge="echo vandal > calc.py; echo more > new.txt; rm -rf tests; git checkout -q --orphan x\n")
     through(jailed.relay("run", jailed.spec()))
     work, review, acceptance = jailed.receipts()
     assert (review["verdict"], acceptance["verdict"], acceptance["score"]) == ("approve", "approve", "1/1")
@@ -80,7 +57,7 @@ def test_an_agent_sees_neither_the_ledger_nor_the_persons_secrets(jailed: World)
     home.mkdir(exist_ok=True)
     (home / ".netrc").write_text("machine example login me")
     see = f'(cat {home}/.netrc; ls -A {jailed.root}/.git/relay; env; cat /proc/1/environ) > "$RELAY_REPLY.seen" 2>&1\n'
-    _agents(jailed, f'{see}cat "$RELAY_REPLY.seen"\n')
+    agents(jailed, f'{see}cat "$RELAY_REPLY.seen"\n')
     through(jailed.relay("run", jailed.spec(), env={"MY_TOKEN": "of-the-person"}))
     said = jailed.text("01-implement", "transcript.jsonl")
     seen = "".join(json.loads(line).get("text", "") for line in said.splitlines())
@@ -111,7 +88,7 @@ def test_commands_have_no_network_but_the_services_that_are_named(jailed: World)
         port = server.getsockname()[1]
         python = shutil.which("python3", path="/usr/bin:/bin")
         call = f"{python} -c \"import socket; socket.create_connection(('127.0.0.1', {port}), 5)\""
-        _agents(jailed)
+        agents(jailed)
         spec = f"# Fix\n\n## Acceptance\n\n- It is reached: `{call}`\n"
         stopped = jailed.relay("run", jailed.spec(spec))
         first = jailed.only_run()
@@ -125,14 +102,14 @@ def test_commands_have_no_network_but_the_services_that_are_named(jailed: World)
 def test_set_up_and_checks_run_in_the_jail_too(jailed: World) -> None:
     outside = jailed.folder / "outside"
     touch = f"touch {outside} 2>/dev/null; touch built.txt"
-    _agents(jailed, worktree={"setup": [touch]}, checks={"all": f"test -e built.txt && ! touch {outside}"})
+    agents(jailed, worktree={"setup": [touch]}, checks={"all": f"test -e built.txt && ! touch {outside}"})
     through(jailed.relay("run", jailed.spec()))
     assert not outside.exists()
     assert jailed.receipts()[0]["checks"][0]["exit"] == 0
 
 
 def test_required_without_a_jail_is_refused_with_the_remedy_before_anything_starts(world: World) -> None:
-    _agents(world)
+    agents(world)
     bare = world.folder / "bin"
     bare.mkdir()
     for name in ("git", "sh", "env", "cat"):
@@ -145,7 +122,7 @@ def test_required_without_a_jail_is_refused_with_the_remedy_before_anything_star
 def test_what_ships_by_itself_is_confirmed_in_the_jail(jailed: World) -> None:
     outside = jailed.folder / "outside"
     look = f"grep -q 'return a + b' calc.py && ! touch {outside} 2>/dev/null"
-    _agents(jailed, ship={"approval": "auto", "verify": [look]})
+    agents(jailed, ship={"approval": "auto", "verify": [look]})
     ran = jailed.relay("run", jailed.spec())
     assert ran.code == 0, ran
     assert jailed.receipts()[-1]["effect"]["outcome"] == "shipped", ran

@@ -119,6 +119,10 @@ def test_the_caches_of_a_worktree_that_is_gone_go_after_it(tmp_path: Path) -> No
     left = ledgers.at(repository.discover(world.root)).worktree(world.only_run(), "01-implement.cache")
     (left / "uv").mkdir(parents=True)
     (left / "uv" / "wheel").write_text("fetched\n")
+    (mine := left.with_name("01-implement.mine.cache")).mkdir()
+    (mine / "thesis").write_text("mine\n")
+    (left / caches.TAG).write_text("as Relay writes it\n")
     reap(world)
     assert not left.exists()
+    assert (mine / "thesis").exists(), "of such a name, and not Relay's"
     again(world)
