@@ -77,7 +77,7 @@ def _filled(ledger: Ledger, plan: Plan, log: Path) -> Iterator[Path | None]:
 
 def _base(plan: Plan) -> str:
     """Name the caches of a base: one that is work which nobody accepted yet feeds the runs that build on it alone."""
-    return files.sha256(plan.base_ref.encode())[:8]
+    return files.sha256((plan.base_ref or plan.base).encode())[:8]
 
 
 def _lend(ledger: Ledger, plan: Plan, lease: Lease, log: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from relay import caches, confine
+from relay import caches, confine, loss
 from relay.confine import Place
 from relay.errors import Exit, RelayError
 from relay.host import checks, git, provision, worktree
@@ -42,6 +42,9 @@ def checkout(
         problem = setup and caches.prepare(ledger, plan, lease, commit, base or plan.base, log)
         if problem:
             raise SetupError(f"set-up failed in a clean checkout: {problem}", exit_code=Exit.HUMAN)
+        made = plan.worktree
+        ran = setup and bool(made.setup or made.submodules or made.lfs)
+        loss.fresh(ledger.repo, lease, confine.rung(plan)[0], setup=ran)
         yield Place(folder=lease.path, cell=confine.cell(ledger, plan, lease, access))
     finally:
         with suppress(RelayError):  # what its commands left, and nobody may remove, says nothing of them: it is raised

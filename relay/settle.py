@@ -80,13 +80,19 @@ def _answer(leg: Leg, taken: Taken) -> tuple[Reply | None, str]:
 def _crossed(leg: Leg, made: Collection[str] = ()) -> boundary.Crossed:
     """Compare the fingerprints from before and now; a leg whose agent never started crossed nothing.
 
-    `made` are the refs that Relay itself made since.
+    `made` are the refs that Relay itself made since; a checkout that it made for the leg, and that could not go, is
+    nobody's breach either.
     """
     if not leg.start.fingerprint:
         return boundary.Crossed()
     after = watch.take(leg.ledger, leg.plan, leg.held, tree=leg.phase.boundary == "verify-only")
     jail = "hand" if leg.go.offer else confine.rung(leg.plan)[0].name
-    before, after = ({name: seen[name] for name in seen if name not in made} for seen in (leg.start.fingerprint, after))
+    own = (entry.git_dir.name for entry in worktree.own(leg.ledger.repo) if "for" in entry.said)
+    beside = tuple(f"worktrees/{name}/" for name in own if name.startswith(f"{leg.start.leg}."))
+    before, after = (
+        {name: value for name, value in seen.items() if name not in made and not name.startswith(beside)}
+        for seen in (leg.start.fingerprint, after)
+    )
     if leg.go.offer:  # Relay sealed the offer, and what people did until it was taken
         after = {name: after[name] for name in after if name in before or not name.startswith("ledger/")}
     return boundary.compare(before, after, boundary=leg.phase.boundary, jail=jail)
@@ -204,10 +210,12 @@ def _release(leg: Leg, sealed: Receipt, unseen: str) -> None:
     cannot be removed stays, since the leg is sealed: the reaper raises it.
     """
     repo, path = leg.ledger.repo, leg.held.path
-    if done_with(sealed) and not (unseen or loss.gate(repo, leg.held)):
-        with suppress(RelayError):
-            worktree.release(repo, leg.held)
-            files.remove_tree(path.parent / f"{path.name}.io")
+    if not done_with(sealed) or unseen or loss.gate(repo, leg.held):
+        loss.wait(repo, leg.held, confine.rung(leg.plan)[0])
+        return
+    with suppress(RelayError):
+        worktree.release(repo, leg.held)
+        files.remove_tree(path.parent / f"{path.name}.io")
 
 
 def done_with(sealed: Receipt) -> bool:

@@ -127,7 +127,9 @@ def test_a_new_file_in_an_ignored_folder_that_setup_made_is_not_lost(tmp_path: P
 def test_what_set_up_made_and_somebody_changed_is_not_lost_where_it_waited_for_a_person(tmp_path: Path) -> None:
     world = World.simple(tmp_path)
     world.commit({".gitignore": "data/\n"})
-    _left(world, {"data/seed.csv": "by hand\n"}, worktree=SEED)
+    place = _left(world, {"data/seed.csv": "by tests\n"}, worktree=SEED)
+    assert repaired(reap(world, "--dry-run")) == ["worktree", "worktree"]
+    (place / "data" / "seed.csv").write_text("by hand\n")
     assert "`data/seed.csv` in it is kept nowhere else" in _said(world)
 
 

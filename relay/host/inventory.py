@@ -26,13 +26,25 @@ def note(here: touched.View, git_dir: Path) -> None:
     provision.remember(git_dir, MARKS, (f"{value}\n{path}" for path, value in _marks(here, git_dir).items()))
 
 
+def again(here: touched.View, git_dir: Path) -> None:
+    """Note anew how what set-up made stands: what agent, checks and recovery made of it is nobody's work."""
+    made = set(_made(git_dir))
+    stamps = (f"{_stamp(f'{here.top}/{path}')}\n{path}" for path in _unseen(here) if path in made)
+    provision.remember(git_dir, provision.IGNORED, stamps)
+
+
+def _made(git_dir: Path) -> dict[str, str]:
+    """Return what set-up made unseen by git, with its stamp."""
+    noted = (entry.partition("\n") for entry in provision.recall(git_dir, provision.IGNORED))
+    return {path or stamp: stamp if path else "" for stamp, _, path in noted}
+
+
 def beyond(here: touched.View, git_dir: Path, *, waited: bool = False) -> list[str]:
     """Return what lies in a worktree unseen by git, and neither set-up nor the tools make as it is.
 
     Where it `waited` for a person, what set-up made and somebody changed counts, too: it may have been them.
     """
-    noted = (entry.partition("\n") for entry in provision.recall(git_dir, provision.IGNORED))
-    made = {path or stamp: stamp if path else "" for stamp, _, path in noted}
+    made = _made(git_dir)
     marks = dict(entry.partition("\n")[::-2] for entry in provision.recall(git_dir, MARKS))
     now = _marks(here, git_dir)
     changed = [path for path, value in now.items() if path and value not in {marks.get(path), "nothing"}]

@@ -7,6 +7,7 @@ doubt, it is not.
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ __all__ = [
     "busy",
     "entry_holds",
     "everyone",
+    "fresh",
     "gate",
     "git_dir",
     "head",
@@ -36,9 +38,12 @@ __all__ = [
     "put_aside",
     "unseen",
     "used_by",
+    "wait",
     "worked_in",
 ]
 
+FRESH: Final = "relay-fresh"
+"""In the entry of a clean checkout: what set-up made of what git sees, each with its value."""
 _EMPTY: Final = hashlib.sha256().hexdigest()
 """What `modules.look` says of a submodule's folder without a file."""
 
@@ -113,13 +118,33 @@ def unseen(repo: Repository, lease: Lease, rung: Rung | None) -> str:
         return _unlooked(error)
 
 
+def wait(repo: Repository, lease: Lease, rung: Rung | None) -> None:
+    """Note how a worktree stands that waits for a person: what set-up made counts as theirs once it changes again."""
+    with suppress(OSError, RelayError), touched.view(repo, lease, rung=rung) as here:
+        inventory.again(here, lease.git_dir)
+
+
+def fresh(repo: Repository, lease: Lease, rung: Rung | None, *, setup: bool) -> None:
+    """Note how set-up, where there was any, left what git sees in a clean checkout, before commands run there."""
+    made = snapshot.baseline(repo, lease, rung) if setup else {}
+    provision.remember(lease.git_dir, FRESH, (f"{value}\n{path}" for path, value in made.items()))
+
+
 def worked_in(repo: Repository, lease: Lease, rung: Rung | None) -> str:
-    """Say what was done in a checkout of an exact commit since Relay made it; nothing where that is as it was."""
+    """Say what git sees that was done in a clean checkout since it was `fresh`; nothing where that is as it was.
+
+    What git does not see there tests make, and one that never was fresh held nothing but a part of its set-up.
+    """
+    if scan.kind(str(lease.git_dir / FRESH)) == "nothing":
+        return ""
+    made = dict(entry.partition("\n")[::-2] for entry in provision.recall(lease.git_dir, FRESH))
+    put = frozenset(provision.recall(lease.git_dir, provision.PUT))
     try:
         if said := _mounted(lease.path) or _shut(lease.path) or entry.stepped(repo, lease.git_dir):
             return said
         with touched.view(repo, lease, rung=rung) as here:
-            return _only(_beyond(here, lease, [entry.head(repo, lease.git_dir)], {}, waited=True))
+            here.against(entry.head(repo, lease.git_dir))
+            return _only(_changed(here, put, made))
     except (OSError, RelayError) as error:
         return _unlooked(error)
 

@@ -118,7 +118,7 @@ def _spent(home: Home, run: Run | None) -> str:
     """Say why a place goes whatever is in it; nothing where that is to be looked at."""
     if home.going:
         return "its removal was cut short"
-    if run is not None and home.path.name.startswith(f".{home.leg}.scratch-"):
+    if run is not None and home.path.name.startswith(f".{home.leg}.") and ".scratch-" in home.path.name:
         return "what a judge's commands wrote, which was to vanish"
     if run is not None and home.entry is None and caches.ours(home.path):
         return "what set-up fetched goes with its worktree"

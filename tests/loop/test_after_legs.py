@@ -17,6 +17,15 @@ from tests.world import SAFETY, SPEC, World
 RUBBISH = "echo 1 > db.sqlite3; mkdir -p out.d obj; echo 2 > obj/a.json; git init -q obj/dep; grep -q 'a + b' calc.py"
 
 
+def _immutable(world: World) -> bool:
+    """Tell whether a file can be made one that nobody removes."""
+    tried = world.folder / "tried"
+    tried.touch()
+    can = shutil.which("chattr") is not None
+    can = can and subprocess.run(["chattr", "+i", tried], check=False, capture_output=True).returncode == 0
+    return can and subprocess.run(["chattr", "-i", tried], check=False).returncode == 0
+
+
 def _spec(world: World, command: str) -> Path:
     return world.spec(f"# Make add add\n\n## Acceptance\n\n- it adds: `{command}`\n")
 
@@ -44,6 +53,37 @@ def test_what_a_person_put_beside_a_worktree_stays(world: World, verb: str) -> N
     assert standing(world) == ([] if newest else ["worktree", "worktree"])
 
 
+@pytest.mark.parametrize("logs", ["true", "false"])
+def test_a_checkout_of_an_ordinary_project_goes_after_a_kill(world: World, logs: str) -> None:
+    begun = world.folder / "begun"
+    world.git("config", "core.logAllRefUpdates", logs)
+    world.commit({".gitignore": "*.sqlite3\nvar/\n", "version.txt": "0\n"})
+    setup = "echo 1 > version.txt; echo made > made.txt; mkdir -p var; echo 1 > var/test.db"
+    world.save(worktree={"setup": [setup]})
+    waits = f"test -e {begun} || {{ touch {begun}; sleep 60; }}"
+    leaves = f"touch db.sqlite3 var/test.db; case $PWD in *acceptance*) {waits};; esac"
+    running = world.start("run", world.spec(f"{SPEC}- it waits: `{leaves}`\n"))
+    await_that(begun.exists, "acceptance ran no command")
+    running.kill()
+    running.communicate(timeout=SAFETY)
+    assert [path for path in worktrees() if path.name == "03-acceptance.check"]
+    through(world.relay("resume"))
+    assert worktrees() == []
+    again(world)
+
+
+def test_a_checkout_that_cannot_go_is_no_breach_of_the_leg_that_it_was_for(world: World) -> None:
+    if not _immutable(world):
+        pytest.skip("nothing can be made immutable here")
+    held = "case $PWD in */03-acceptance.check) chattr +i .;; esac; grep -q 'a + b' calc.py"
+    try:
+        through(world.relay("run", _spec(world, held)))
+        assert [leg["breaches"] for leg in world.receipts()] == [[], [], []]
+    finally:
+        for path in worktrees():
+            subprocess.run(["chattr", "-i", path], check=False)
+
+
 def test_work_in_a_checkout_where_a_killed_relay_ran_commands_stays_and_is_raised(world: World) -> None:
     begun = world.folder / "begun"
     waits = f"case $PWD in *acceptance*) test -e {begun} || {{ touch {begun}; sleep 60; }};; esac"
@@ -65,13 +105,8 @@ def test_work_in_a_checkout_where_a_killed_relay_ran_commands_stays_and_is_raise
 
 
 def test_a_file_that_cannot_be_removed_stops_no_run_and_is_raised_once(world: World) -> None:
-    if shutil.which("chattr") is None:
-        pytest.skip("this machine has no chattr")
-    tried = world.folder / "tried"
-    tried.touch()
-    if subprocess.run(["chattr", "+i", tried], check=False, capture_output=True).returncode:
+    if not _immutable(world):
         pytest.skip("nothing can be made immutable here")
-    subprocess.run(["chattr", "-i", tried], check=True)
     world.commit({".gitignore": "build/\n"})
     seal = "mkdir -p build && touch build/f && chattr +i build/f; grep -q 'a + b' calc.py"
     try:

@@ -167,14 +167,17 @@ def test_backups_know_that_the_caches_need_not_be_kept(jailed: World) -> None:
     assert (_shared(jailed) / "CACHEDIR.TAG").read_bytes().startswith(b"Signature: 8a477f597d28d172789f06886806bc55\n")
 
 
-def test_a_base_that_is_an_agent_s_work_fills_no_caches_but_its_own(jailed: World) -> None:
+@pytest.mark.parametrize("detached", [False, True])
+def test_a_base_that_is_an_agent_s_work_fills_no_caches_but_its_own(jailed: World, *, detached: bool) -> None:
     jailed.commit({"setup.sh": f"{MARK}\n"})
     agents(jailed, worktree={"setup": ["sh setup.sh"]})
     jailed.git("branch", "stacked")
     jailed.git("checkout", "-q", "stacked")
     jailed.commit({"setup.sh": f"{MARK}; echo poison > $PIP_CACHE_DIR/mark\n"})
-    jailed.git("checkout", "-q", "main")
-    through(jailed.relay("run", jailed.spec(name="one.md"), "--base", "stacked"))
+    if detached:
+        jailed.git("checkout", "-q", "--detach")
+    through(jailed.relay("run", jailed.spec(name="one.md")))
+    jailed.git("checkout", "-q", *(["--detach"] if detached else []), "main")
     through(jailed.relay("run", jailed.spec(name="two.md")))
     assert [path.read_text() for path in _shared(jailed).rglob("mark")] == ["poison\n"]
     [two] = [run for run in jailed.runs.iterdir() if run.name.endswith("two")]
