@@ -135,6 +135,7 @@ def test_a_leg_in_which_nothing_happens_is_idle(opened: Opened, sort: str) -> No
 
 @everyone
 @anywhere
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # it may come between `open` and `with`
 def test_a_signal_to_relay_passes_through_once_the_agent_has_ended(opened: Opened, sort: str, *, jailed: bool) -> None:
     sleepers = Sleepers(jailed=jailed)
     leg = opened(sort, do.run(f"{sleepers.begin} sleep 300"), do.reply(DONE))

@@ -1,6 +1,5 @@
 """A run that was begun before its repository was moved cannot go on: a person is told once, with what settles it."""
 
-import json
 import os
 import shlex
 import signal
@@ -28,11 +27,10 @@ def moved(world: World, signum: signal.Signals) -> str:
     running = world.start("run", "tasks/one.md")
     await_that(seen.exists, "the worker never began")
     run = world.only_run()
-    begun = world.runs / run / "legs" / "01-implement" / "start.json"
     running.send_signal(signum)
     running.communicate(timeout=SAFETY)
     if signum is signal.SIGKILL:  # the agent lives on, and would after the test
-        os.killpg(json.loads(begun.read_bytes())["agent"]["pid"], signal.SIGKILL)
+        os.killpg(os.getpgid(int(seen.read_text())), signal.SIGKILL)
     world.root = world.root.rename(world.folder / "elsewhere")
     return run
 
