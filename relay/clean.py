@@ -1,13 +1,18 @@
 """Clean checkouts: an exact commit in a folder of its own, where Relay runs commands, and which then goes."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain, count
+from pathlib import Path
 
 from relay import caches, confine, loss
 from relay.confine import Place
 from relay.errors import Exit, RelayError
 from relay.host import checks, git, provision, worktree
 from relay.host.jail import Access
+from relay.host.lease import Lease
+from relay.host.repository import Repository
 from relay.record.ledger import Ledger
 from relay.terms import Check, Plan
 
@@ -33,8 +38,7 @@ def checkout(
     With `Access.SCRATCH` a jail lets whatever a command writes there vanish with it. `base` is the run's base where it
     moved: set-up fetches nothing from elsewhere than that says.
     """
-    path = ledger.worktree(plan.run, f"{leg}.{name}")
-    worktree.clear(ledger.repo, path)
+    path = _place(plan, ledger.repo, ledger.worktree(plan.run, f"{leg}.{name}"))
     lease = worktree.lease(ledger.repo, path, commit, f"relay run={plan.run} leg={leg} for={name}")
     log = ledger.leg(plan.run, leg) / f"setup-{name}.log"
     log.parent.mkdir(0o700, exist_ok=True)  # a shipment has no folder yet while its tree is looked at
@@ -49,6 +53,26 @@ def checkout(
     finally:
         with suppress(RelayError):  # what its commands left, and nobody may remove, says nothing of them: it is raised
             worktree.release(ledger.repo, lease)
+
+
+def _place(plan: Plan, repo: Repository, path: Path) -> Path:
+    """Return where a checkout can be made; what a killed Relay left there goes, unless somebody worked in it."""
+    first = path.parent.resolve() / path.name
+    entries = {entry.path: entry for entry in worktree.own(repo)}
+
+    def free(at: Path) -> bool:
+        return not os.path.lexists(at) or (at in entries and not stays(plan, repo, entries[at]))
+
+    place = next(filter(free, chain([first], (first.with_name(f"{first.name}.{number}") for number in count(2)))))
+    worktree.clear(repo, place)
+    return place
+
+
+def stays(plan: Plan, repo: Repository, entry: worktree.Entry) -> str:
+    """Say why a checkout that a killed Relay left may not go; nothing where it may."""
+    found = Lease(path=entry.path, git_dir=entry.git_dir, pointer_sha256="")
+    worked = entry.complete and found.path.is_dir() and loss.worked_in(repo, found, confine.rung(plan)[0])
+    return loss.held(repo, found) or worked or ""
 
 
 def nothing(ledger: Ledger) -> str:

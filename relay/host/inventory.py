@@ -5,6 +5,7 @@ repository that lies in the worktree, a value that changes with it: nobody makes
 """
 
 import hashlib
+import math
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,11 +27,15 @@ def note(here: touched.View, git_dir: Path) -> None:
     provision.remember(git_dir, MARKS, (f"{value}\n{path}" for path, value in _marks(here, git_dir).items()))
 
 
-def again(here: touched.View, git_dir: Path) -> None:
-    """Note anew how what set-up made stands: what agent, checks and recovery made of it is nobody's work."""
-    made = set(_made(git_dir))
-    stamps = (f"{_stamp(f'{here.top}/{path}')}\n{path}" for path in _unseen(here) if path in made)
-    provision.remember(git_dir, provision.IGNORED, stamps)
+def again(here: touched.View, git_dir: Path, since: float = math.inf) -> None:
+    """Note anew how what set-up made stands: what agent, checks and recovery made of it is nobody's work.
+
+    What was changed `since` that moment of the epoch, when a person may have come, stays noted as it was.
+    """
+    made = _made(git_dir)
+    stand = ((path, f"{here.top}/{path}") for path in made.keys() & set(_unseen(here)))
+    made |= {path: _stamp(at) for path, at in stand if not _late(at, made[path], since)}
+    provision.remember(git_dir, provision.IGNORED, (f"{stamp}\n{path}" for path, stamp in made.items()))
 
 
 def _made(git_dir: Path) -> dict[str, str]:
@@ -39,20 +44,19 @@ def _made(git_dir: Path) -> dict[str, str]:
     return {path or stamp: stamp if path else "" for stamp, _, path in noted}
 
 
-def beyond(here: touched.View, git_dir: Path, *, waited: bool = False) -> list[str]:
+def beyond(here: touched.View, git_dir: Path, since: float = math.inf) -> list[str]:
     """Return what lies in a worktree unseen by git, and neither set-up nor the tools make as it is.
 
-    Where it `waited` for a person, what set-up made and somebody changed counts, too: it may have been them.
+    Where a person may have come to it, `since` that moment of the epoch, what set-up made and somebody changed after
+    it counts, too: it may have been them.
     """
     made = _made(git_dir)
     marks = dict(entry.partition("\n")[::-2] for entry in provision.recall(git_dir, MARKS))
     now = _marks(here, git_dir)
     changed = [path for path, value in now.items() if path and value not in {marks.get(path), "nothing"}]
     unseen = [path for path in _unseen(here) if not names.cache(path)]
-    known = {path for path in unseen if path in made}
-    if waited:
-        known = {path for path in known if path in marks or made[path] in {"", _stamp(f"{here.top}/{path}")}}
-    return changed + [path for path in unseen if path not in known]
+    late = {path for path in made.keys() - marks.keys() if _late(f"{here.top}/{path}", made[path], since)}
+    return changed + [path for path in unseen if path not in made or path in late]
 
 
 def _stamp(path: str) -> str:
@@ -61,6 +65,13 @@ def _stamp(path: str) -> str:
         state = os.lstat(path)
         return f"{state.st_size}:{state.st_mtime_ns}"
     return ""
+
+
+def _late(path: str, made: str, since: float) -> bool:
+    """Tell whether a file is not as set-up made it, since then. The time of the last change is the kernel's."""
+    with suppress(OSError):
+        return made not in {"", _stamp(path)} and os.lstat(path).st_ctime > since
+    return False
 
 
 def _marks(here: touched.View, git_dir: Path) -> dict[str, str]:

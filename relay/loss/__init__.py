@@ -6,6 +6,7 @@ doubt, it is not.
 """
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -88,13 +89,12 @@ def missing(
     commits: Iterable[str],
     baseline: Mapping[str, str],
     rung: Rung | None,
-    *,
-    waited: bool = False,
+    since: float = math.inf,
 ) -> str:
     """Say what a worktree holds that none of these commits does; nothing where it holds no more.
 
-    `baseline` is what set-up made, as `snapshot.baseline` saw it. `waited` says that it stood there for a person, who
-    may have changed anything.
+    `baseline` is what set-up made, as `snapshot.baseline` saw it. `since` is when a person may have come to it, who
+    may have changed anything: seconds of the epoch.
     """
     commits = tuple(commits)
     try:
@@ -104,7 +104,7 @@ def missing(
         if not commits:
             return "no ref keeps what was done in it"
         with touched.view(repo, lease, rung=rung) as here:
-            return _only(_beyond(here, lease, commits, baseline, waited=waited))
+            return _only(_beyond(here, lease, commits, baseline, since))
     except (OSError, RelayError) as error:
         return _unlooked(error)
 
@@ -118,10 +118,13 @@ def unseen(repo: Repository, lease: Lease, rung: Rung | None) -> str:
         return _unlooked(error)
 
 
-def wait(repo: Repository, lease: Lease, rung: Rung | None) -> None:
-    """Note how a worktree stands that waits for a person: what set-up made counts as theirs once it changes again."""
+def wait(repo: Repository, lease: Lease, rung: Rung | None, since: float = math.inf) -> None:
+    """Note how a worktree stands that waits for a person, who may have come to it `since` that moment of the epoch.
+
+    What set-up made counts as theirs once it changes again.
+    """
     with suppress(OSError, RelayError), touched.view(repo, lease, rung=rung) as here:
-        inventory.again(here, lease.git_dir)
+        inventory.again(here, lease.git_dir, since)
 
 
 def fresh(repo: Repository, lease: Lease, rung: Rung | None, *, setup: bool) -> None:
@@ -139,11 +142,14 @@ def worked_in(repo: Repository, lease: Lease, rung: Rung | None) -> str:
         return ""
     made = dict(entry.partition("\n")[::-2] for entry in provision.recall(lease.git_dir, FRESH))
     put = frozenset(provision.recall(lease.git_dir, provision.PUT))
+    at = entry.head(repo, lease.git_dir)
     try:
-        if said := _mounted(lease.path) or _shut(lease.path) or entry.stepped(repo, lease.git_dir):
+        said = _mounted(lease.path) or _shut(lease.path) or entry.stepped(repo, lease.git_dir)
+        said = said or entry.holds(repo, lease.git_dir, but=at)
+        if said := said or entry.staged(repo, lease.git_dir, [at], made):
             return said
         with touched.view(repo, lease, rung=rung) as here:
-            here.against(entry.head(repo, lease.git_dir))
+            here.against(at)
             return _only(_changed(here, put, made))
     except (OSError, RelayError) as error:
         return _unlooked(error)
@@ -169,7 +175,7 @@ def _unlooked(error: OSError | RelayError) -> str:
 
 
 def _beyond(
-    here: touched.View, lease: Lease, commits: Iterable[str], baseline: Mapping[str, str], *, waited: bool
+    here: touched.View, lease: Lease, commits: Iterable[str], baseline: Mapping[str, str], since: float
 ) -> list[str]:
     """Return what a worktree has beyond each of these commits; nothing where one has it all.
 
@@ -180,7 +186,7 @@ def _beyond(
     left: list[str] = []
     for commit in commits:
         here.against(commit)
-        left = [*_changed(here, put, baseline), *inventory.beyond(here, lease.git_dir, waited=waited)]
+        left = [*_changed(here, put, baseline), *inventory.beyond(here, lease.git_dir, since)]
         if not left:
             return []
         both = set(left).intersection(left if common is None else common)

@@ -152,12 +152,12 @@ def put_aside(repo: Repository, git_dir: Path, name: str, start: str) -> dict[st
     return refs
 
 
-def holds(repo: Repository, git_dir: Path) -> str:
-    """Say what only a worktree's entry holds, its index apart; nothing where it may go."""
+def holds(repo: Repository, git_dir: Path, but: str = "") -> str:
+    """Say what only a worktree's entry holds, its index and the commit `but` apart; nothing where it may go."""
     for name, what in _UNFINISHED.items():
         if os.path.lexists(git_dir / name):
             return f"{what} in it is not finished"
-    if left := alone(repo, git_dir):
+    if left := [commit for commit in alone(repo, git_dir) if commit != but]:
         return f"its commit `{left[0][:12]}` is on no ref"
     for name, oid in _own_refs(repo, git_dir).items():
         if git.run(repo, "cat-file", "-t", oid, ok=(0, 128)) != b"commit\n":

@@ -198,7 +198,7 @@ def _missing(ledger: Ledger, home: Home, run: Run | None, lease: Lease) -> str:
     given = [start.start for start in starts.values() if loss.on_a_ref(ledger.repo, start.start)]
     baseline = next((start.baseline for start in starts.values() if start.baseline), {})
     commits = dict.fromkeys([*own, *given, *([head] if head else [])])
-    return loss.missing(ledger.repo, lease, commits, baseline, _rung(run), waited=True)
+    return loss.missing(ledger.repo, lease, commits, baseline, _rung(run), since=0.0)
 
 
 def _rung(run: Run | None) -> jail.Rung:

@@ -198,11 +198,7 @@ def keep_offer(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> str:
 
 def _worked(ledger: Ledger, start: Start) -> float:
     """Return how long the agent is known to have worked, in seconds: up to the last that it said."""
-    try:
-        last = (ledger.leg(start.run, start.leg) / "transcript.jsonl").stat().st_mtime
-    except OSError:
-        return 0.0
-    return round(max(0.0, last - clock.parse(start.started).timestamp()), 3)
+    return round(max(0.0, places.heard(ledger, start) - clock.parse(start.started).timestamp()), 3)
 
 
 def _said(ledger: Ledger, start: Start) -> bytes | None:

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from relay import caches, confine, loss, settle
+from relay import caches, clean, confine, loss, settle
 from relay.errors import Exit, RelayError
-from relay.host import files, inventory, lock, scan, worktree
+from relay.host import clock, files, inventory, lock, scan, worktree
 from relay.host.lease import CACHE, Lease
-from relay.host.repository import Repository
 from relay.record import ledger as ledgers
 from relay.record import receipt as receipts
 from relay.record.ledger import Ledger
@@ -35,6 +34,14 @@ def lease(start: Start) -> Lease | None:
     return Lease(path=Path(start.worktree), git_dir=Path(start.git_dir or ""), pointer_sha256=start.pointer_sha256)
 
 
+def heard(ledger: Ledger, start: Start) -> float:
+    """Return when the agent of a leg last said anything, or when the leg began: seconds of the epoch."""
+    try:
+        return (ledger.leg(start.run, start.leg) / "transcript.jsonl").stat().st_mtime
+    except OSError:
+        return clock.parse(start.started).timestamp()
+
+
 def _stays(ledger: Ledger, plan: Plan, start: Start, found: Lease, sealed: Receipt | None) -> str:
     """Say why the own worktree of a leg may not go; nothing where it may."""
     repo, commits = ledger.repo, [sealed.head] if sealed else []
@@ -48,7 +55,8 @@ def _stays(ledger: Ledger, plan: Plan, start: Start, found: Lease, sealed: Recei
     if not start.pointer_sha256 and unknown:
         return ""  # no agent came so far, and what its set-up made was not yet looked at
     commits += [one for one in (start.start, loss.head(repo, found.git_dir)) if one and loss.on_a_ref(repo, one)]
-    return loss.missing(repo, found, dict.fromkeys(commits), start.baseline, confine.rung(plan)[0])
+    since = heard(ledger, start)  # what changed later may be a person's, who came after the runner was killed
+    return loss.missing(repo, found, dict.fromkeys(commits), start.baseline, confine.rung(plan)[0], since)
 
 
 def discard(ledger: Ledger, plan: Plan, start: Start, sealed: Receipt | None = None, *, keep: bool = False) -> None:
@@ -68,20 +76,17 @@ def discard(ledger: Ledger, plan: Plan, start: Start, sealed: Receipt | None = N
         if not (keep or _stays(ledger, plan, start, at, sealed)):
             worktree.release(repo, at)
             files.remove_tree(home.parent / f"{home.name}.io")
+        elif home in entries:
+            loss.wait(repo, at, confine.rung(plan)[0], heard(ledger, start))
     for path, entry in sorted(entries.items()):
         beside = path.parent == own.parent and path.name.startswith(f"{own.name}.") and "for" in entry.said
-        one = Lease(path=path, git_dir=entry.git_dir, pointer_sha256="")
         with suppress(RelayError):
-            if beside and not (loss.held(repo, one) or (entry.complete and _used(plan, repo, one))):
-                worktree.release(repo, one)
+            if beside and not clean.stays(plan, repo, entry):
+                worktree.release(repo, Lease(path=path, git_dir=entry.git_dir, pointer_sha256=""))
     for path in own.parent.glob(f"{own.name}.*"):
         if caches.ours(path) and not path.with_name(path.name.removesuffix(CACHE)).exists():
             with suppress(RelayError):
                 files.remove_tree(path)
-
-
-def _used(plan: Plan, repo: Repository, found: Lease) -> str:
-    return loss.worked_in(repo, found, confine.rung(plan)[0]) if found.path.is_dir() else ""
 
 
 def forget(ledger: Ledger, plan: Plan, start: Start) -> None:

@@ -9,6 +9,7 @@ import pytest
 from relay.host import repository
 from relay.record import ledger as ledgers
 from tests.loop.doomed import await_that
+from tests.loop.dusk import short
 from tests.loop.faults import through, worktrees
 from tests.loop.jailed import agents
 from tests.reaper.scenes import again, reap, repaired, standing
@@ -102,6 +103,26 @@ def test_work_in_a_checkout_where_a_killed_relay_ran_commands_stays_and_is_raise
     (place / "why-it-fails.md").unlink()
     reap(world)
     assert not place.exists()
+
+
+@pytest.mark.parametrize("kept", ["echo mine > why.md", "echo mine > why.md; git add why.md; rm why.md"])
+def test_work_where_a_killed_relay_looked_at_what_it_shipped_stays_when_it_looks_again(world: World, kept: str) -> None:
+    begun, folder = world.folder / "begun", world.folder
+    verify = f"test -e {begun} || {{ touch {begun}; sleep 60; }}; pwd >> {folder}/looked"
+    short(world).save(phases=["implement"], ship={"approval": "auto", "verify": [verify]})
+    running = world.start("run", world.spec())
+    await_that(begun.exists, "nothing looked at the shipment")
+    running.kill()
+    running.communicate(timeout=SAFETY)
+    [place] = [path for path in worktrees() if path.name.endswith(".shipped")]
+    subprocess.run(["sh", "-c", kept], cwd=place, check=True)
+    through(world.relay("resume"))
+    assert world.receipts()[-1]["effect"]["outcome"] == "shipped"
+    [looked] = (folder / "looked").read_text().split()
+    assert (Path(looked).name, Path(looked).exists()) == (f"{place.name}.2", False)
+    assert world.git("ls-files", "--cached", "--others", "why.md", folder=place) == "why.md"
+    assert "`why.md`" in str(reap(world))
+    again(world)
 
 
 def test_a_file_that_cannot_be_removed_stops_no_run_and_is_raised_once(world: World) -> None:

@@ -5,16 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from relay import alerts
 from tests.loop import doomed
+from tests.loop.test_queue import ledger
 from tests.reaper.scenes import command, reap, repaired, worktrees
 from tests.world import World
 
 HALF = "echo half > calc.py"
+TOLD = f"""{HALF}; echo agent > agent.local
+echo changed it; until grep -rqs --include=transcript.jsonl 'changed it' {{folder}}; do sleep 0.05; done"""
+"""Goes on once Relay has heard of the change."""
 COMMIT = "git -c user.name=a -c user.email=a@example.org commit -q"
 FIX = "sed -i 's/a - b/a + b/; s/half/def add(a, b): return a + b/' calc.py"
 
 
-def killed(folder: Path, text: str = HALF, *, phase: str = "implement") -> tuple[World, Path]:
+def killed(folder: Path, text: str = HALF, *, phase: str = "implement", **settings: object) -> tuple[World, Path]:
     """Kill a run in the middle of a phase, after its agent did what `text` says; return where it worked.
 
     When that agent is started again it does what it should.
@@ -24,7 +29,7 @@ def killed(folder: Path, text: str = HALF, *, phase: str = "implement") -> tuple
     there = world.folder / "there"
     lines = [f"if test -e {there}; then {FIX if phase == 'implement' else ':'}; exit 0; fi", text, f"touch {there}"]
     world.shell("killed", "\n".join([*lines, "exec sleep 600"]), phase=phase, reply="exit", vendor="west")
-    world.save()
+    world.save(**settings)
     running = world.start("run", world.spec())
     doomed.await_that(lambda: there.exists() or running.poll() is not None, "the agent never came so far")
     running.kill()
@@ -94,6 +99,29 @@ def test_what_a_person_wrote_into_the_worktree_of_a_killed_judge_stays(tmp_path:
     assert world.receipts()[1]["ended_by"] == "interrupted"
     assert (place / "fix.patch").read_text() == "found by hand\n"
     assert (place / "calc.py").read_text() == "a better fix\n"
+
+
+@pytest.mark.parametrize("verb", ["reap", "resume"])
+def test_what_set_up_made_and_a_person_changed_after_the_kill_stays_and_what_the_agent_changed_goes(
+    tmp_path: Path, verb: str
+) -> None:
+    setup = {"setup": ["echo seed > person.local; echo seed > agent.local"]}
+    world, place = killed(tmp_path, TOLD.format(folder=tmp_path), worktree=setup)
+    (place / "person.local").write_text("an hour of looking\n")
+    world.relay(verb)
+    assert world.receipts()[0]["ended_by"] == "interrupted"
+    world.relay("resume")
+    reap(world)
+    assert (place / "person.local").read_text() == "an hour of looking\n"
+    [told] = [alert.what for alert in alerts.all(ledger(world)) if alert.kind == "worktree"]
+    assert "`person.local` in it is kept nowhere else" in told
+
+
+def test_the_worktree_of_a_killed_leg_whose_agent_changed_what_set_up_made_goes(tmp_path: Path) -> None:
+    setup = {"setup": ["echo seed > agent.local"]}
+    world, place = killed(tmp_path, TOLD.format(folder=tmp_path), worktree=setup)
+    assert "worktree" in repaired(reap(world))
+    assert not place.exists()
 
 
 def test_the_worktree_of_a_killed_judge_in_which_nobody_wrote_goes(tmp_path: Path) -> None:
