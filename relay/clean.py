@@ -40,17 +40,16 @@ def checkout(
     """
     path = _place(plan, ledger.repo, ledger.worktree(plan.run, f"{leg}.{name}"))
     lease = worktree.lease(ledger.repo, path, commit, f"relay run={plan.run} leg={leg} for={name}")
+    loss.beat.begin(lease.git_dir)
     log = ledger.leg(plan.run, leg) / f"setup-{name}.log"
     log.parent.mkdir(0o700, exist_ok=True)  # a shipment has no folder yet while its tree is looked at
     try:
         problem = setup and caches.prepare(ledger, plan, lease, commit, base or plan.base, log)
         if problem:
             raise SetupError(f"set-up failed in a clean checkout: {problem}", exit_code=Exit.HUMAN)
-        made = plan.worktree
-        ran = setup and bool(made.setup or made.submodules or made.lfs)
-        loss.fresh(ledger.repo, lease, confine.rung(plan)[0], setup=ran)
         yield Place(folder=lease.path, cell=confine.cell(ledger, plan, lease, access))
     finally:
+        loss.beat.end(lease.git_dir)
         with suppress(RelayError):  # what its commands left, and nobody may remove, says nothing of them: it is raised
             worktree.release(ledger.repo, lease)
 

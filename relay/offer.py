@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from relay import acts, examination, ready
+from relay import acts, examination, loss, ready
 from relay.errors import Exit, RelayError
 from relay.host import clock, files, lock
 from relay.record import briefing, receipt, reply
@@ -45,6 +45,7 @@ def make(ledger: Ledger, plan: Plan, chain: Sequence[Receipt], go: rules.Go) -> 
             "prompt": str(ledger.leg(plan.run, leg_id) / "prompt.md"),
             "reply": str(ready.io(start) / "reply.json"),
         }
+        loss.beat.end(leg.held.git_dir)
         return acts.seal(ledger, plan, chain, "offer", leg=leg_id, effect=effect, round_=go.round, by="relay")
 
 

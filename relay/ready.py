@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from relay import caches, clean, confine, examination, recovery, watch
+from relay import caches, clean, confine, examination, loss, recovery, watch
 from relay.errors import Exit
 from relay.host import clock, files, proc, snapshot, worktree
 from relay.host.tripwire import fingerprint, guarded
@@ -48,6 +48,7 @@ def lease(leg: Leg) -> tuple[Leg, str]:
     path = Path(leg.start.worktree or "")
     (path.parent / f"{path.name}.io").mkdir(parents=True, exist_ok=True, mode=0o700)
     leased = worktree.lease(ledger.repo, path, leg.start.start, f"relay run={plan.run} leg={leg.start.leg}")
+    loss.beat.begin(leased.git_dir)
     leg = msgspec.structs.replace(leg, lease=leased)
     log = ledger.leg(plan.run, leg.start.leg) / "setup.log"
     return leg, caches.prepare(ledger, plan, leased, leg.start.start, leg.start.base, log)
@@ -135,9 +136,9 @@ def limits(leg: Leg) -> Limits:
     left = rules.remaining(leg.plan, leg.chain, leg.go.phase)
     more = {name: history.extended(leg.chain, name) for name in ("turns", "tokens", "usd")}
     own = {name: cap + more[name] for name in more if (cap := getattr(agent, name)) is not None}
-    turns, tokens, usd = (_least(getattr(left, name), own.get(name)) for name in more)
+    turns, tokens, usd = (_least(left[name], own.get(name)) for name in more)
     return Limits(
-        seconds=60 * (_least(left.minutes, leg.phase.minutes) or 0),
+        seconds=60 * (_least(left["minutes"], leg.phase.minutes) or 0),
         idle=None if agent.idle is None else 60 * agent.idle,
         output=1 << 28,
         turns=None if turns is None else max(1, int(turns)),

@@ -1,13 +1,15 @@
 """From how an agent ended to a sealed receipt: the boundary, the commit, the checks, the verdict, the note."""
 
+import math
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
 from relay import __version__, confine, examination, loss, watch
 from relay.errors import RelayError
-from relay.host import clock, files, git, lock, proc, snapshot, worktree
+from relay.host import clock, files, git, inventory, lock, proc, snapshot, worktree
 from relay.record import reply, sealing
 from relay.rules import boundary, independence
 from relay.terms import (
@@ -46,6 +48,8 @@ def seal(leg: Leg, taken: Taken) -> Receipt:
         ended_by, answer = "breach", None
         problem = watch.restore(leg.ledger, leg.plan, leg.start, leg.promised)
     done, unseen = _kept(leg, ended_by), _unseen(leg)
+    if done.refs and not (done.refused or unseen):
+        loss.carry(leg.held.git_dir)
     receipt = _draft(leg, taken, ended_by, problem or taken.problem, crossed, done)
     receipt = msgspec.structs.replace(receipt, independence=why)
     logs: dict[str, bytes] = {}
@@ -87,11 +91,13 @@ def _crossed(leg: Leg, made: Collection[str] = ()) -> boundary.Crossed:
         return boundary.Crossed()
     after = watch.take(leg.ledger, leg.plan, leg.held, tree=leg.phase.boundary == "verify-only")
     jail = "hand" if leg.go.offer else confine.rung(leg.plan)[0].name
-    own = (entry.git_dir.name for entry in worktree.own(leg.ledger.repo) if "for" in entry.said)
-    beside = tuple(f"worktrees/{name}/" for name in own if name.startswith(f"{leg.start.leg}."))
+    start, at = leg.start, leg.ledger.worktree(leg.start.run, leg.start.leg)
+    own = (one for one in worktree.own(leg.ledger.repo) if "for" in one.said and one.path.parent == at.parent)
+    mine = (one.git_dir.name for one in own if (one.said["run"], one.said["leg"]) == (start.run, start.leg))
+    beside = tuple(f"worktrees/{name}/" for name in mine)
     before, after = (
         {name: value for name, value in seen.items() if name not in made and not name.startswith(beside)}
-        for seen in (leg.start.fingerprint, after)
+        for seen in (start.fingerprint, after)
     )
     if leg.go.offer:  # Relay sealed the offer, and what people did until it was taken
         after = {name: after[name] for name in after if name in before or not name.startswith("ledger/")}
@@ -198,9 +204,10 @@ def _write(leg: Leg, receipt: Receipt, answer: Reply | None, raw: bytes | None, 
 
 def _unseen(leg: Leg) -> str:
     """Say what the agent left that no commit has, before Relay's own commands leave what they like."""
-    if not leg.start.pointer_sha256 or not leg.held.path.is_dir():
-        return ""
-    return loss.unseen(leg.ledger.repo, leg.held, confine.rung(leg.plan)[0])
+    if not leg.start.pointer_sha256 or not leg.held.path.is_dir() or (leg.start.kind == "judge" and not leg.go.offer):
+        return ""  # a judge has no work of its own
+    theirs = loss.beat.last(leg.held.git_dir) if leg.go.offer else math.inf
+    return loss.unseen(leg.ledger.repo, leg.held, confine.rung(leg.plan)[0], theirs)
 
 
 def _release(leg: Leg, sealed: Receipt, unseen: str) -> None:
@@ -210,12 +217,22 @@ def _release(leg: Leg, sealed: Receipt, unseen: str) -> None:
     cannot be removed stays, since the leg is sealed: the reaper raises it.
     """
     repo, path = leg.ledger.repo, leg.held.path
+    theirs = loss.beat.last(leg.held.git_dir) if leg.go.offer else math.inf
+    loss.beat.end(leg.held.git_dir)
     if not done_with(sealed) or unseen or loss.gate(repo, leg.held):
-        loss.wait(repo, leg.held, confine.rung(leg.plan)[0])
         return
     with suppress(RelayError):
         worktree.release(repo, leg.held)
-        files.remove_tree(path.parent / f"{path.name}.io")
+        put_away(path.parent / f"{path.name}.io", theirs)
+
+
+def put_away(folder: Path, theirs: float) -> None:
+    """Remove the folder where a reply was awaited; what a person put beside that since they were offered it stays."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.name == "reply.json" or not inventory.changed_since(str(path), theirs):
+            files.remove_tree(path)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def done_with(sealed: Receipt) -> bool:

@@ -154,6 +154,8 @@ def test_a_submodule_that_setup_fetched_keeps_no_worktree_until_somebody_commits
     world.git("commit", "-q", "-m", "a submodule")
     place = _left(world, {"calc.py": "half\n"}, worktree={"submodules": True})
     world.git("status", folder=place)
+    world.git("fetch", "-q", folder=place / "lib")
+    world.git("submodule", "--quiet", "update", "--init", folder=place)
     assert repaired(reap(world, "--dry-run")) == ["worktree", "worktree"]
     (place / "lib" / "new.txt").write_text("mine\n")
     assert "`lib` in it is kept nowhere else" in str(reap(world, "--dry-run"))

@@ -16,26 +16,17 @@ from relay.host import names, provision, touched
 
 MARKS: Final = "relay-marks"
 """In the worktree's entry: what must be as set-up left it, each with its value."""
+_PASSING: Final = frozenset(("index", "config", "FETCH_HEAD", "ORIG_HEAD", "objects", "remotes"))
+"""Of a repository, what a look, a fetch and `git submodule update` write."""
 _MODULES: Final = ""
 """Stands, among paths, for what the submodules of a worktree committed: its entry's folder `modules`."""
 
 
 def note(here: touched.View, git_dir: Path) -> None:
     """Remember how set-up left a worktree."""
-    made = (f"{_stamp(f'{here.top}/{path}')}\n{path}" for path in _unseen(here))
+    made = (f"{_stamp(f'{here.top}/{path}')}\n{path}" for path in unseen(here))
     provision.remember(git_dir, provision.IGNORED, made)
     provision.remember(git_dir, MARKS, (f"{value}\n{path}" for path, value in _marks(here, git_dir).items()))
-
-
-def again(here: touched.View, git_dir: Path, since: float = math.inf) -> None:
-    """Note anew how what set-up made stands: what agent, checks and recovery made of it is nobody's work.
-
-    What was changed `since` that moment of the epoch, when a person may have come, stays noted as it was.
-    """
-    made = _made(git_dir)
-    stand = ((path, f"{here.top}/{path}") for path in made.keys() & set(_unseen(here)))
-    made |= {path: _stamp(at) for path, at in stand if not _late(at, made[path], since)}
-    provision.remember(git_dir, provision.IGNORED, (f"{stamp}\n{path}" for path, stamp in made.items()))
 
 
 def _made(git_dir: Path) -> dict[str, str]:
@@ -54,9 +45,10 @@ def beyond(here: touched.View, git_dir: Path, since: float = math.inf) -> list[s
     marks = dict(entry.partition("\n")[::-2] for entry in provision.recall(git_dir, MARKS))
     now = _marks(here, git_dir)
     changed = [path for path, value in now.items() if path and value not in {marks.get(path), "nothing"}]
-    unseen = [path for path in _unseen(here) if not names.cache(path)]
-    late = {path for path in made.keys() - marks.keys() if _late(f"{here.top}/{path}", made[path], since)}
-    return changed + [path for path in unseen if path not in made or path in late]
+    found = [path for path in unseen(here) if not names.cache(path)]
+    other = {path for path in made.keys() - marks.keys() if made[path] not in {"", _stamp(f"{here.top}/{path}")}}
+    late = {path for path in other if changed_since(f"{here.top}/{path}", since)}
+    return changed + [path for path in found if path not in made or path in late]
 
 
 def _stamp(path: str) -> str:
@@ -67,10 +59,13 @@ def _stamp(path: str) -> str:
     return ""
 
 
-def _late(path: str, made: str, since: float) -> bool:
-    """Tell whether a file is not as set-up made it, since then. The time of the last change is the kernel's."""
-    with suppress(OSError):
-        return made not in {"", _stamp(path)} and os.lstat(path).st_ctime > since
+def changed_since(path: str, moment: float) -> bool:
+    """Tell whether a file, or one in a folder, was changed after a moment of the epoch. A ctime cannot be set."""
+    inside = [f"{where}/{name}" for where, _, found in os.walk(path) for name in found if name != "index"]
+    for one in inside if os.path.isdir(path) and not os.path.islink(path) else [path]:
+        with suppress(OSError):
+            if os.lstat(one).st_ctime > moment:
+                return True
     return False
 
 
@@ -93,22 +88,20 @@ def _modules(git_dir: Path) -> str:
 
 
 def _mark(path: str) -> str:
-    """Look at a repository by lstat alone: no git runs in one that an agent may have written (sandbox.md 8.1).
-
-    Its index does not count, which every look of git's writes anew.
-    """
+    """Look at a repository by lstat alone: no git runs in one that an agent may have written (sandbox.md 8.1)."""
     if not os.path.isdir(path) or os.path.islink(path):
         return touched.digest(path)
     lines = []
-    for where, _, found in os.walk(path):
-        for name in found:
+    for where, below, found in os.walk(path):
+        below[:] = set(below) - _PASSING
+        for name in set(found) - _PASSING:
             with suppress(OSError):
                 state = os.lstat(f"{where}/{name}")
-                lines += [f"{where}/{name} {state.st_size} {state.st_mtime_ns}"] if name != "index" else []
+                lines.append(f"{where}/{name} {state.st_size} {state.st_mtime_ns}")
     return hashlib.sha256(os.fsencode("\0".join(sorted(lines)))).hexdigest() if lines else "nothing"
 
 
-def _unseen(here: touched.View) -> list[str]:
+def unseen(here: touched.View) -> list[str]:
     """Return every file that is ignored, or in a repository that lies there; a cache stays one folder."""
     inside = [path for path in here.changed() if path.endswith("/")] if here.scan.nested else []
     found: list[str] = []

@@ -8,12 +8,24 @@ from typing import Final
 
 _CACHES: Final = frozenset(
     (  # noqa: SIM905  thirty lines of one word each would be no easier to read
-        ".cache .coverage .DS_Store .eggs .gradle .hypothesis .mypy_cache .next .nox .nuxt .nyc_output .parcel-cache "
-        ".pytest_cache .ruff_cache .svelte-kit .terraform .tox .turbo .vite __pycache__ _build build coverage dist "
-        "htmlcov node_modules out target .venv venv"
+        ".cache .coverage .dart_tool .DS_Store .eggs .eslintcache .gradle .hypothesis .mypy_cache .next .nox .nuxt "
+        ".nyc_output .parcel-cache .pytest_cache .ruff_cache .svelte-kit .terraform .tox .turbo .vite __pycache__ "
+        "_build build coverage dist htmlcov node_modules obj out playwright-report target test-results .venv venv"
     ).split()
 )
-_CACHED: Final = ("*.egg-info", "*.pyc", "*.pyo", "*.o", "*.class", "*.log", "*.swp", "*.tmp", "*~", ".coverage.*")
+_CACHED: Final = (
+    "*.egg-info",
+    "*.pyc",
+    "*.pyo",
+    "*.o",
+    "*.class",
+    "*.log",
+    "*.swp",
+    "*.tmp",
+    "*.tsbuildinfo",
+    "*~",
+    ".coverage.*",
+)
 _UNWANTED: Final = frozenset(
     (  # noqa: SIM905  thirty lines of one word each would be no easier to read
         "node_modules .venv .tox .nox __pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis .DS_Store "

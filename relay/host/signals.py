@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from threading import current_thread, main_thread
 from typing import Final
 
-_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+"""The last asks a night to end the run that it works on."""
 
 
 @contextmanager

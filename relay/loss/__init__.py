@@ -8,24 +8,25 @@ doubt, it is not.
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from relay.errors import RelayError
-from relay.host import files, git, inventory, modules, provision, scan, snapshot, touched
+from relay.host import files, git, inventory, modules, names, provision, scan, snapshot, touched
 from relay.host.jail.rungs import Rung
 from relay.host.lease import Lease
 from relay.host.repository import Repository
-from relay.loss import entry
+from relay.loss import beat, entry
 from relay.loss.entry import git_dir, head, lease, locked, on_a_ref, out_of_sight, owner, put_aside
 from relay.loss.use import busy, everyone, used_by
 
 __all__ = [
+    "beat",
     "busy",
+    "carried",
+    "carry",
     "entry_holds",
     "everyone",
-    "fresh",
     "gate",
     "git_dir",
     "head",
@@ -39,12 +40,11 @@ __all__ = [
     "put_aside",
     "unseen",
     "used_by",
-    "wait",
     "worked_in",
 ]
 
-FRESH: Final = "relay-fresh"
-"""In the entry of a clean checkout: what set-up made of what git sees, each with its value."""
+CARRIED: Final = "relay-carried"
+"""In the entry: when its agent was over, nothing was there that a commit cannot carry."""
 _EMPTY: Final = hashlib.sha256().hexdigest()
 """What `modules.look` says of a submodule's folder without a file."""
 
@@ -89,12 +89,11 @@ def missing(
     commits: Iterable[str],
     baseline: Mapping[str, str],
     rung: Rung | None,
-    since: float = math.inf,
 ) -> str:
     """Say what a worktree holds that none of these commits does; nothing where it holds no more.
 
-    `baseline` is what set-up made, as `snapshot.baseline` saw it. `since` is when a person may have come to it, who
-    may have changed anything: seconds of the epoch.
+    `baseline` is what set-up made, as `snapshot.baseline` saw it. Once Relay gives no more signs of life there, a
+    person may have changed any of that.
     """
     commits = tuple(commits)
     try:
@@ -104,53 +103,47 @@ def missing(
         if not commits:
             return "no ref keeps what was done in it"
         with touched.view(repo, lease, rung=rung) as here:
-            return _only(_beyond(here, lease, commits, baseline, since))
+            return _only(_beyond(here, lease, commits, baseline))
     except (OSError, RelayError) as error:
         return _unlooked(error)
 
 
-def unseen(repo: Repository, lease: Lease, rung: Rung | None) -> str:
-    """Say what a worktree holds that git does not see, and neither set-up nor a tool makes again."""
+def unseen(repo: Repository, lease: Lease, rung: Rung | None, since: float = math.inf) -> str:
+    """Say what a worktree holds that git does not see, and neither set-up nor a tool makes again.
+
+    What set-up made counts where it was changed `since` that moment of the epoch, from when it was a person's.
+    """
     try:
         with touched.view(repo, lease, rung=rung) as here:
-            return _only(inventory.beyond(here, lease.git_dir))
+            return _only(inventory.beyond(here, lease.git_dir, since))
     except (OSError, RelayError) as error:
         return _unlooked(error)
 
 
-def wait(repo: Repository, lease: Lease, rung: Rung | None, since: float = math.inf) -> None:
-    """Note how a worktree stands that waits for a person, who may have come to it `since` that moment of the epoch.
-
-    What set-up made counts as theirs once it changes again.
-    """
-    with suppress(OSError, RelayError), touched.view(repo, lease, rung=rung) as here:
-        inventory.again(here, lease.git_dir, since)
+def carry(git_dir: Path) -> None:
+    """Note in the entry that git sees all that the agent left; from now on only commands run there."""
+    provision.remember(git_dir, CARRIED, [])
 
 
-def fresh(repo: Repository, lease: Lease, rung: Rung | None, *, setup: bool) -> None:
-    """Note how set-up, where there was any, left what git sees in a clean checkout, before commands run there."""
-    made = snapshot.baseline(repo, lease, rung) if setup else {}
-    provision.remember(lease.git_dir, FRESH, (f"{value}\n{path}" for path, value in made.items()))
+def carried(git_dir: Path) -> bool:
+    """Tell whether `carry` noted that."""
+    return scan.kind(str(git_dir / CARRIED)) == "a file"
 
 
 def worked_in(repo: Repository, lease: Lease, rung: Rung | None) -> str:
-    """Say what git sees that was done in a clean checkout since it was `fresh`; nothing where that is as it was.
+    """Say what was done in a worktree since Relay gave its last sign of life there; nothing where nothing was.
 
-    What git does not see there tests make, and one that never was fresh held nothing but a part of its set-up.
+    For places of which all that Relay did is known to be kept, or no work: what else is in them does not count.
     """
-    if scan.kind(str(lease.git_dir / FRESH)) == "nothing":
-        return ""
-    made = dict(entry.partition("\n")[::-2] for entry in provision.recall(lease.git_dir, FRESH))
-    put = frozenset(provision.recall(lease.git_dir, provision.PUT))
-    at = entry.head(repo, lease.git_dir)
+    since = beat.last(lease.git_dir)
     try:
-        said = _mounted(lease.path) or _shut(lease.path) or entry.stepped(repo, lease.git_dir)
-        said = said or entry.holds(repo, lease.git_dir, but=at)
-        if said := said or entry.staged(repo, lease.git_dir, [at], made):
+        if said := _mounted(lease.path) or _shut(lease.path) or entry.stepped(repo, lease.git_dir, since):
             return said
         with touched.view(repo, lease, rung=rung) as here:
-            here.against(at)
-            return _only(_changed(here, put, made))
+            here.against(entry.head(repo, lease.git_dir))
+            unseen = (path for path in inventory.unseen(here) if not names.cache(path))
+            found = (*here.changed(), *modules.look(here), *unseen)
+            return _only([path for path in found if inventory.changed_since(f"{here.top}/{path}", since)])
     except (OSError, RelayError) as error:
         return _unlooked(error)
 
@@ -174,9 +167,7 @@ def _unlooked(error: OSError | RelayError) -> str:
     return f"it cannot be looked at: {error.message if isinstance(error, RelayError) else error}"
 
 
-def _beyond(
-    here: touched.View, lease: Lease, commits: Iterable[str], baseline: Mapping[str, str], since: float
-) -> list[str]:
+def _beyond(here: touched.View, lease: Lease, commits: Iterable[str], baseline: Mapping[str, str]) -> list[str]:
     """Return what a worktree has beyond each of these commits; nothing where one has it all.
 
     What is missing there is no loss. Where each lacks something else, what the last one lacks is named.
@@ -186,7 +177,7 @@ def _beyond(
     left: list[str] = []
     for commit in commits:
         here.against(commit)
-        left = [*_changed(here, put, baseline), *inventory.beyond(here, lease.git_dir, since)]
+        left = [*_changed(here, put, baseline), *inventory.beyond(here, lease.git_dir, beat.last(lease.git_dir))]
         if not left:
             return []
         both = set(left).intersection(left if common is None else common)

@@ -167,14 +167,15 @@ def holds(repo: Repository, git_dir: Path, but: str = "") -> str:
     return ""
 
 
-def stepped(repo: Repository, git_dir: Path) -> str:
-    """Say that HEAD of a checkout of an exact commit may have named another one, which somebody made there.
-
-    Where git keeps no log of it, a commit that no ref keeps may be theirs.
-    """
-    log = git_dir / "logs" / "HEAD"
-    still = len(files.read(log).splitlines()) == 1 if log.exists() else on_a_ref(repo, head(repo, git_dir))
-    return "" if still else "something was committed in it"
+def stepped(repo: Repository, git_dir: Path, since: float) -> str:
+    """Say what was put into an entry after a moment: commits, what is staged, what is not finished."""
+    if any(inventory.changed_since(f"{git_dir}/{name}", since) for name in ("HEAD", "logs/HEAD")):
+        return "something was committed in it"
+    names = [path for path in git_dir.iterdir() if not path.name.startswith("relay-") and path.name != "modules"]
+    if not any(inventory.changed_since(str(path), since) for path in names):
+        return ""
+    at = head(repo, git_dir)
+    return holds(repo, git_dir, but=at) or staged(repo, git_dir, [at], {})
 
 
 def staged(repo: Repository, git_dir: Path, commits: Iterable[str], baseline: Mapping[str, str]) -> str:

@@ -139,8 +139,9 @@ def _gone(home: Home) -> tuple[str, str]:
 def _beside(tally: Tally, home: Home, run: Run) -> bool:
     """Remove the folder where a leg's reply was awaited, unless a reply lies there that the ledger does not have."""
     late = (home.path / "reply.json").exists() and not (tally.ledger.leg(run.id, home.leg) / "reply.json").exists()
-    if late:
-        what = f"`{home.path}` holds a reply that came too late to count"
+    theirs = any(one.leg == home.leg and one.act == "offer" for one in run.chain) and any(home.path.iterdir())
+    if late or theirs:
+        what = f"`{home.path}` holds " + ("a reply that came too late to count" if late else "what somebody put there")
         tally.alert("worktree", str(home.path), what, f"rm -r {shlex.quote(str(home.path))}", run.id)
         return False
     return _remove(tally, home, "the leg whose reply was awaited there is sealed")
@@ -198,7 +199,7 @@ def _missing(ledger: Ledger, home: Home, run: Run | None, lease: Lease) -> str:
     given = [start.start for start in starts.values() if loss.on_a_ref(ledger.repo, start.start)]
     baseline = next((start.baseline for start in starts.values() if start.baseline), {})
     commits = dict.fromkeys([*own, *given, *([head] if head else [])])
-    return loss.missing(ledger.repo, lease, commits, baseline, _rung(run), since=0.0)
+    return loss.missing(ledger.repo, lease, commits, baseline, _rung(run))
 
 
 def _rung(run: Run | None) -> jail.Rung:

@@ -113,7 +113,7 @@ def _sealed(tally: Tally, run: Run, found: list[Home]) -> None:
         tally.repair("leg", f"{run.id}/{sealed.leg} was begun and nobody's: sealed {ended}", run.id)
     left = {home.path for home in look.homes(tally.ledger).get(run.id, [])}
     for home in found:
-        if home.path not in left and "." not in home.path.name:
+        if home.path not in left and home.entry is not None:
             tally.repair("worktree", f"removed `{home.path}`: its leg is sealed", run.id)
     for leg in sorted(halves - _halves(tally.ledger, run)):
         tally.repair("leg", f"{run.id}/{leg} never began: its empty folder is removed", run.id)

@@ -28,6 +28,10 @@ PLANTED: Final = ("hooks", "config", "info/", "objects/", "worktree/", "ledger/"
 """What nobody changes by the way: a change there, around a leg that was killed, counts as the agent's."""
 
 
+SETTINGS: Final = ("config", "modules/")
+"""What git writes by the way too (`push -u`, `submodule update --init`): it counts where it had to be put back."""
+
+
 def seal_open(ledger: Ledger, plan: Plan) -> list[Receipt]:
     """Seal every leg that was begun and that nobody owns; the caller holds the run's lock.
 
@@ -90,10 +94,11 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
     chain = ledgers.receipts(ledger, plan.run)
     name = f"refs/relay/{plan.run}/{start.leg}.void"
     since, void = _since(ledger, plan, start), git.resolve(ledger.repo, name)
-    breached = void is not None or _planted(plan, since)
+    planted = _planted(plan, since)
     if (lease := places.lease(start)) is not None:
         loss.put_aside(ledger.repo, lease.git_dir, f"refs/relay/{plan.run}/{start.leg}", start.start)
-    restored = watch.restore(ledger, plan, start) if breached else ""
+    restored = watch.restore(ledger, plan, start) if planted or void is not None else ""
+    breached = void is not None or bool(restored) or not all(name.startswith(SETTINGS) for name in planted)
     head = void or (_what_stands(ledger, plan, start) if start.kind == "work" else start.start)
     if breached and start.kind == "work":
         git.put_ref(ledger.repo, name, head)
@@ -159,12 +164,12 @@ def _since(ledger: Ledger, plan: Plan, start: Start) -> tuple[str, ...]:
     return tuple(name for name in changed if not name.startswith(f"worktrees/{start.leg}."))  # Relay's own checkouts
 
 
-def _planted(plan: Plan, since: Sequence[str]) -> bool:
-    """Tell whether what changed is nothing that a person does between a crash and a resume, and no jail held.
+def _planted(plan: Plan, since: Sequence[str]) -> list[str]:
+    """Return what is nothing that a person does between a crash and a resume, where no jail held.
 
     People commit and edit; hooks, settings, a leg's entry and what was sealed do not change by themselves.
     """
-    return not confine.rung(plan)[0].holds and any(name.startswith(PLANTED) for name in since)
+    return [name for name in since if name.startswith(PLANTED) and not confine.rung(plan)[0].holds]
 
 
 def _what_stands(ledger: Ledger, plan: Plan, start: Start) -> str:
@@ -198,7 +203,11 @@ def keep_offer(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> str:
 
 def _worked(ledger: Ledger, start: Start) -> float:
     """Return how long the agent is known to have worked, in seconds: up to the last that it said."""
-    return round(max(0.0, places.heard(ledger, start) - clock.parse(start.started).timestamp()), 3)
+    try:
+        last = (ledger.leg(start.run, start.leg) / "transcript.jsonl").stat().st_mtime
+    except OSError:
+        return 0.0
+    return round(max(0.0, last - clock.parse(start.started).timestamp()), 3)
 
 
 def _said(ledger: Ledger, start: Start) -> bytes | None:

@@ -1,5 +1,6 @@
 """The places of legs that nobody owns any more: each goes where nothing in it is lost, and nobody has a hand on it."""
 
+import math
 import shlex
 from contextlib import suppress
 from pathlib import Path
@@ -8,7 +9,7 @@ import msgspec
 
 from relay import caches, clean, confine, loss, settle
 from relay.errors import Exit, RelayError
-from relay.host import clock, files, inventory, lock, scan, worktree
+from relay.host import files, git, inventory, lock, scan, touched, worktree
 from relay.host.lease import CACHE, Lease
 from relay.record import ledger as ledgers
 from relay.record import receipt as receipts
@@ -34,14 +35,6 @@ def lease(start: Start) -> Lease | None:
     return Lease(path=Path(start.worktree), git_dir=Path(start.git_dir or ""), pointer_sha256=start.pointer_sha256)
 
 
-def heard(ledger: Ledger, start: Start) -> float:
-    """Return when the agent of a leg last said anything, or when the leg began: seconds of the epoch."""
-    try:
-        return (ledger.leg(start.run, start.leg) / "transcript.jsonl").stat().st_mtime
-    except OSError:
-        return clock.parse(start.started).timestamp()
-
-
 def _stays(ledger: Ledger, plan: Plan, start: Start, found: Lease, sealed: Receipt | None) -> str:
     """Say why the own worktree of a leg may not go; nothing where it may."""
     repo, commits = ledger.repo, [sealed.head] if sealed else []
@@ -52,11 +45,14 @@ def _stays(ledger: Ledger, plan: Plan, start: Start, found: Lease, sealed: Recei
         return held
     made = plan.worktree
     unknown = made.setup or made.submodules or made.lfs or not (found.git_dir / inventory.MARKS).exists()
-    if not start.pointer_sha256 and unknown:
-        return ""  # no agent came so far, and what its set-up made was not yet looked at
+    rung = confine.rung(plan)[0]
+    if not start.pointer_sha256 and unknown:  # no agent came so far, and what its set-up made was not yet looked at
+        return loss.worked_in(repo, found, rung) if (found.git_dir / touched.PRISTINE).exists() else ""
+    kept = loss.carried(found.git_dir) and git.resolve(repo, f"refs/relay/{start.run}/{start.leg}")
+    if kept or start.kind == "judge":
+        return loss.worked_in(repo, found, rung)  # what commands left there is no work
     commits += [one for one in (start.start, loss.head(repo, found.git_dir)) if one and loss.on_a_ref(repo, one)]
-    since = heard(ledger, start)  # what changed later may be a person's, who came after the runner was killed
-    return loss.missing(repo, found, dict.fromkeys(commits), start.baseline, confine.rung(plan)[0], since)
+    return loss.missing(repo, found, dict.fromkeys(commits), start.baseline, rung)
 
 
 def discard(ledger: Ledger, plan: Plan, start: Start, sealed: Receipt | None = None, *, keep: bool = False) -> None:
@@ -72,12 +68,12 @@ def discard(ledger: Ledger, plan: Plan, start: Start, sealed: Receipt | None = N
     if home in entries or start.git_dir:
         known = entries[home].git_dir if home in entries else Path(start.git_dir or "")
         at = msgspec.structs.replace(at, git_dir=known)
+    loss.beat.end(at.git_dir)
+    theirs = loss.beat.last(at.git_dir) if home != own or start.act == "offer" else math.inf
     with suppress(RelayError):
         if not (keep or _stays(ledger, plan, start, at, sealed)):
             worktree.release(repo, at)
-            files.remove_tree(home.parent / f"{home.name}.io")
-        elif home in entries:
-            loss.wait(repo, at, confine.rung(plan)[0], heard(ledger, start))
+            settle.put_away(home.parent / f"{home.name}.io", theirs)
     for path, entry in sorted(entries.items()):
         beside = path.parent == own.parent and path.name.startswith(f"{own.name}.") and "for" in entry.said
         with suppress(RelayError):

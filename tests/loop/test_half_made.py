@@ -48,8 +48,8 @@ def _home(world: World) -> Path:
     return home / LEG
 
 
-def _goes_on(world: World) -> None:
-    """Assert that the first leg left nothing but its receipt, and that the run ends as it should."""
+def _goes_on(world: World, *, stays: bool = False) -> None:
+    """Assert that the run ends as it should, and that of the first leg its receipt is left, and what `stays`."""
     resumed = world.relay("resume")
     assert resumed.code == 0, resumed
     first = world.receipts()[0]
@@ -57,7 +57,8 @@ def _goes_on(world: World) -> None:
     assert doomed.replies(world) == doomed.REPLIES
     assert [leg["breaches"] for leg in world.receipts() if leg["breaches"]] == []
     assert world.show(f"relay/{world.only_run()}", "calc.py") == FIXED
-    assert doomed.worktrees(world) == []
+    assert (LEG in doomed.worktrees(world)) == stays
+    assert stays or doomed.worktrees(world) == []
     assert world.git("log", "--all", "--format=%H", "--", "planted.py") == ""
 
 
@@ -82,10 +83,18 @@ def test_a_worktree_that_was_never_made_to_the_end_is_not_committed_from(stage: 
     _goes_on(stage)
 
 
-def test_a_worktree_whose_set_up_was_cut_short_is_not_committed_from(stage: World, crasher: Crasher) -> None:
+def test_a_worktree_whose_set_up_was_cut_short_is_given_back(stage: World, crasher: Crasher) -> None:
+    _die(crasher, stage, "lease", "after")
+    _goes_on(stage)
+
+
+def test_what_somebody_put_where_set_up_was_cut_short_stays_and_is_not_committed_from(
+    stage: World, crasher: Crasher
+) -> None:
     home = _die(crasher, stage, "lease", "after")
     (home / "planted.py").write_text("half\n")
-    _goes_on(stage)
+    _goes_on(stage, stays=True)
+    assert (home / "planted.py").read_text() == "half\n"
 
 
 def test_a_git_that_is_killed_while_it_fills_a_large_worktree_leaves_nothing(stage: World) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.loop.faults import refused, stopped, through, worktrees
+from tests.reaper.scenes import reap
 from tests.world import FIXED, World
 
 
@@ -30,6 +31,27 @@ def offer(world: World) -> dict[str, Any]:
 
 def answer(effect: dict[str, Any], **reply: object) -> None:
     Path(effect["reply"]).write_text(json.dumps(reply), encoding="utf-8")
+
+
+def test_what_a_person_put_beside_the_reply_or_changed_of_what_set_up_made_stays(tmp_path: Path) -> None:
+    world = by_hand(tmp_path, "implement")
+    world.commit({".gitignore": "*.local\n"})
+    world.save(worktree={"setup": ["echo debug=0 > settings.local"]})
+    world.inside("run", world.spec())
+    effect = offer(world)
+    place, beside = Path(effect["worktree"]), Path(effect["reply"]).with_name("notes.md")
+    (place / "calc.py").write_text(FIXED)
+    (place / "settings.local").write_text("debug=1\n")
+    beside.write_text("mine\n")
+    answer(effect, status="done", summary="it adds")
+    through(world.inside("resume"))
+    reap(world)
+    assert (place / "settings.local").read_text() == "debug=1\n"
+    (place / "settings.local").unlink()
+    reap(world)
+    assert [path.name for path in beside.parent.parent.iterdir()] == [beside.parent.name]
+    assert [path.name for path in beside.parent.iterdir()] == ["notes.md"]
+    assert "holds what somebody put there" in world.inside("reap", "-v").err
 
 
 def test_a_person_takes_the_work_and_relay_seals_it_like_any_other_leg(tmp_path: Path) -> None:

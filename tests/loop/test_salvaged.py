@@ -12,9 +12,8 @@ from tests.reaper.scenes import command, reap, repaired, worktrees
 from tests.world import World
 
 HALF = "echo half > calc.py"
-TOLD = f"""{HALF}; echo agent > agent.local
-echo changed it; until grep -rqs --include=transcript.jsonl 'changed it' {{folder}}; do sleep 0.05; done"""
-"""Goes on once Relay has heard of the change."""
+CHANGES = f"{HALF}; echo agent > agent.local; sleep 0.5"
+"""Goes on once Relay has given a further sign of life."""
 COMMIT = "git -c user.name=a -c user.email=a@example.org commit -q"
 FIX = "sed -i 's/a - b/a + b/; s/half/def add(a, b): return a + b/' calc.py"
 
@@ -106,7 +105,7 @@ def test_what_set_up_made_and_a_person_changed_after_the_kill_stays_and_what_the
     tmp_path: Path, verb: str
 ) -> None:
     setup = {"setup": ["echo seed > person.local; echo seed > agent.local"]}
-    world, place = killed(tmp_path, TOLD.format(folder=tmp_path), worktree=setup)
+    world, place = killed(tmp_path, CHANGES, worktree=setup)
     (place / "person.local").write_text("an hour of looking\n")
     world.relay(verb)
     assert world.receipts()[0]["ended_by"] == "interrupted"
@@ -119,7 +118,7 @@ def test_what_set_up_made_and_a_person_changed_after_the_kill_stays_and_what_the
 
 def test_the_worktree_of_a_killed_leg_whose_agent_changed_what_set_up_made_goes(tmp_path: Path) -> None:
     setup = {"setup": ["echo seed > agent.local"]}
-    world, place = killed(tmp_path, TOLD.format(folder=tmp_path), worktree=setup)
+    world, place = killed(tmp_path, CHANGES, worktree=setup)
     assert "worktree" in repaired(reap(world))
     assert not place.exists()
 
