@@ -15,7 +15,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"record", "backends"}),
     frozenset({"confine", "live", "underway"}),
     frozenset({"acts", "watch", "telling", "bug", "queue", "nights", "alerts", "caches", "loss"}),
-    frozenset({"clean", "hollow"}),
+    frozenset({"aftermath", "clean", "hollow"}),
     frozenset({"proof", "swap"}),
     frozenset({"weigh"}),
     frozenset({"examination"}),

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from relay import telling
+from relay import aftermath, telling
 from relay.commands.options import as_json, everywhere, folder
 from relay.errors import Exit, RelayError
 from relay.host import repository, term
@@ -117,6 +117,8 @@ def finish(here: Ledger, run: str, step: rules.Next, until: str | None = None) -
     term.say(f"{run}: {coloured(stands)}  {text}".rstrip())
     if reason == "question":
         _ask(here, run, step.leg if isinstance(step, rules.Human) else "")
+    for line in aftermath.lines(aftermath.look(here, plan, ledgers.receipts(here, run))):
+        term.say(f"  {line}")
     if isinstance(step, rules.Wait):
         term.say(f"quota is used up until {step.until}")
     if until is not None and isinstance(step, rules.Go):

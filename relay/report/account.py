@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from relay import telling
+from relay import aftermath, telling
+from relay.aftermath import Left
 from relay.errors import RelayError
 from relay.record import evidence
 from relay.record.ledger import Ledger
@@ -19,6 +20,7 @@ SAID: Final = {
     "accepted": ("accepted", "accepted"),
     "proposed": ("proposed", "proposed"),
     "shipped": ("shipped", "shipped"),
+    "breach": ("breached its boundary", "breached their boundary"),
     "needs-human": ("needs you", "need you"),
     "waiting": ("waits for its quota", "wait for their quota"),
     "open": ("goes on", "go on"),
@@ -45,7 +47,8 @@ class Command(Struct, frozen=True, kw_only=True):
 class Account(Struct, frozen=True, kw_only=True):
     """How a run stands. `glance` is None where its record cannot be read; then `needs` says what is wrong with it.
 
-    `yours` says that it goes on only when a person does something, `forced` that nothing accepted what went out.
+    `yours` says that it goes on only when a person does something, `forced` that nothing accepted what went out,
+    `breached` that it stands where a leg crossed its boundary; `left` is what a breach changed and nobody set right.
     """
 
     run: str
@@ -60,6 +63,8 @@ class Account(Struct, frozen=True, kw_only=True):
     score: str = ""
     glance: Glance | None = None
     forced: bool = False
+    breached: bool = False
+    left: tuple[Left, ...] = ()
 
     @property
     def stands(self) -> str:
@@ -68,7 +73,9 @@ class Account(Struct, frozen=True, kw_only=True):
 
     @property
     def apart(self) -> str:
-        """Return what it is counted as: the outcome, and by itself what went out by a person's hand alone."""
+        """Return what it is counted as: the outcome; by itself a breach, and what went out by a person's hand alone."""
+        if self.breached:
+            return "breach"
         return f"{self.stands}-by-hand" if self.forced else self.stands
 
     @property
@@ -79,7 +86,7 @@ class Account(Struct, frozen=True, kw_only=True):
     @property
     def told(self) -> str:
         """Return the outcome, and beside it that nothing accepted what went out, where that is so."""
-        return runs.told(self.outcome, forced=self.forced)
+        return "breach" if self.breached else runs.told(self.outcome, forced=self.forced)
 
     @property
     def said(self) -> str:
@@ -106,6 +113,7 @@ def of(ledger: Ledger, run: str, at: str = "") -> Account:
             run=run, title=run, outcome="unreadable", yours=True, needs=wrong, commands=(verify,), spent=lost
         )
     chain, step = glance.chain, glance.step
+    left = aftermath.look(ledger, glance.plan, chain) if not isinstance(step, rules.End) else ()
     legs = [sealed for sealed in chain if sealed.kind != "act"]
     return Account(
         run=run,
@@ -114,19 +122,21 @@ def of(ledger: Ledger, run: str, at: str = "") -> Account:
         yours=isinstance(step, rules.Human | rules.Accepted) and not glance.held,
         needs=BREACHED.format(glance.needs) if _reason(step) == "breach" else glance.needs,
         question=_question(ledger, chain, step),
-        commands=() if glance.held else commands(glance.plan, chain, step, at),
+        commands=() if glance.held else _cleared(commands(glance.plan, chain, step, at), left, _reason(step)),
         spent=figures.spent(chain),
         rounds=max((sealed.round for sealed in legs), default=0),
         score=next((sealed.score for sealed in reversed(legs) if sealed.score), ""),
         glance=glance,
         forced=glance.forced,
+        breached=_reason(step) == "breach",
+        left=left,
     )
 
 
 def commands(plan: Plan, chain: Sequence[Receipt], step: rules.Next, at: str = "") -> tuple[Command, ...]:
     """Say what to type next, one command each, so that it can be copied."""
-    if _reason(step) == "budget":
-        return (_raise(plan, chain, at),)
+    if _reason(step) == "budget" and (flags := telling.raised(plan, chain)):
+        return (Command(text=f"relay {at}resume {plan.run}{flags}", note=telling.leaves(plan, chain)),)
     found: list[Command] = []
     for line in telling.next_command(plan.run, step).splitlines():
         text, _, note = line.partition("    (")
@@ -137,15 +147,15 @@ def commands(plan: Plan, chain: Sequence[Receipt], step: rules.Next, at: str = "
     return tuple(found)
 
 
+def _cleared(found: tuple[Command, ...], left: Sequence[Left], reason: str) -> tuple[Command, ...]:
+    """Add what clears away a breach: behind the first command where a person looks at it, else at the end."""
+    undo = (Command(text=one.command, note=one.what) for one in left[: aftermath.SOME] if one.command)
+    first = 1 if reason == "breach" else len(found)
+    return (*found[:first], *undo, *found[first:])
+
+
 def _reason(step: rules.Next) -> str:
     return step.reason if isinstance(step, rules.Human) else ""
-
-
-def _raise(plan: Plan, chain: Sequence[Receipt], at: str) -> Command:
-    """Say how a budget is raised: by half of what was given, and what was used beyond it."""
-    flags = telling.raised(plan, chain)
-    note = "half of its budget again; or as much as you like" if flags else ""
-    return Command(text=f"relay {at}resume {plan.run}{flags}", note=note)
 
 
 def _question(ledger: Ledger, chain: Sequence[Receipt], step: rules.Next) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from relay import telling
+from relay import aftermath, telling
 from relay.host import pids
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
@@ -48,6 +48,9 @@ def _leg(ledger: Ledger, sealed: Receipt) -> Iterator[str]:
     if sealed.problem:
         yield f"problem: {sealed.problem}"
     yield from _listed("breaches", sealed.breaches)
+    if sealed.breaches:
+        left = aftermath.look(ledger, ledgers.read_plan(ledger, sealed.run), [sealed])
+        yield from _listed("nobody has set right", aftermath.lines(left))
     yield from _listed("drift, no fault of the agent", sealed.drift)
     yield from _listed("not carried", [f"{figures.named(item.path)}: {item.why}" for item in sealed.refused])
     yield from _listed("changed", [changed(item) for item in sealed.changed])

@@ -15,6 +15,10 @@ JAILED: Final = frozenset({"bwrap", "seatbelt", "hand"})
 """Rungs under which nothing outside the worktree was in the agent's reach; by `hand`, it is the person's own."""
 
 
+TRACKED: Final = ("1 ", "u ")
+"""How the value of a file in a checkout begins that git tracks: as in `git status --porcelain=v2`."""
+
+
 class Crossed(Struct, frozen=True, kw_only=True):
     """The differences, sorted: what the agent could reach and changed, and what somebody else did meanwhile."""
 
@@ -41,7 +45,6 @@ def compare(before: Mapping[str, str], after: Mapping[str, str], *, boundary: Bo
 
 
 def _said(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Name the change the way a person would."""
-    if name not in before:
-        return f"{name} appeared"
-    return f"{name} is gone" if name not in after else f"{name} changed"
+    """Name the change the way a person would. A file that git tracks was there, too, while it had nothing to tell."""
+    there = name in before.keys() & after.keys() or before.get(name, after.get(name, "")).startswith(TRACKED)
+    return f"{name} {'changed' if there else 'appeared' if name in after else 'is gone'}"

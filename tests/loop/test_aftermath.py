@@ -1,0 +1,105 @@
+"""What a breach left is told, with what clears it away, until a person did that; going on washes nothing out."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from relay.errors import Exit
+from tests.loop.dusk import short
+from tests.loop.faults import stopped, through
+from tests.world import Ran, World
+
+ONCE = """
+if test -e {once}; then sed -i 's/a - b/a + b/' calc.py; exit 0; fi
+touch {once}
+{does}
+"""
+CROSSES = {
+    "overwrites a file": ("echo stolen > {root}/README.md", "`README.md` in your checkout is not as it was before"),
+    "removes a file": ("rm {root}/README.md", "`README.md` in your checkout is not as it was before"),
+    "stages a file": (
+        "unset GIT_DIR; echo x > {root}/README.md; git -C {root} add README.md",
+        "`README.md` in your checkout is not as it was before",
+    ),
+    "plants a file": ("echo x > '{root}/a b.txt'", "`a b.txt` in your checkout is there, and was not before"),
+    "leaves a branch": ("git branch evil", "branch `evil` is there, and was not before"),
+    "leaves a tag": ("git tag evil", "`refs/tags/evil` is there, and was not before"),
+    "moves a branch": (
+        "git update-ref refs/heads/side $(git rev-list --max-parents=0 HEAD)",
+        "branch `side` is not as it was before",
+    ),
+    "removes a branch": ("git branch -q -D side", "branch `side` is not as it was before"),
+}
+
+
+def said(ran: Ran) -> str:
+    """Require that it went well; return all that it said."""
+    through(ran)
+    return ran.out + ran.err
+
+
+def crossed(world: World, does: str) -> str:
+    """Let a worker cross its boundary the first time; return what Relay said."""
+    world.commit({"more.txt": "1\n"})
+    world.git("branch", "side")
+    short(world, ONCE.format(once=world.folder / "once", does=does.format(root=world.root)))
+    ran = world.inside("run", world.spec())
+    stopped(ran, int(Exit.BREACH))
+    return ran.err
+
+
+def typed(text: str, what: str) -> str:
+    """Return the command that stands below what is left."""
+    [command] = re.findall(rf"^ *{re.escape(what)} 01-implement\n +(.*)$", text, re.MULTILINE)
+    return str(command)
+
+
+@pytest.mark.parametrize(("does", "what"), CROSSES.values(), ids=CROSSES)
+def test_what_a_breach_left_is_told_with_a_command_that_clears_it_away(world: World, does: str, what: str) -> None:
+    command = typed(crossed(world, does), what)
+    assert command in said(world.inside("show", f"{world.only_run()}/01"))
+    subprocess.run(["sh", "-c", command], cwd="/", check=True, capture_output=True)
+    assert what not in said(world.inside("report", world.only_run()))
+    assert world.git("status", "--porcelain", "--", "README.md", "a b.txt") == ""
+    through(world.inside("resume"))
+
+
+@pytest.mark.parametrize("kind", ["overwrites a file", "plants a file", "leaves a branch", "leaves a tag"])
+def test_going_on_does_not_wash_it_out(world: World, kind: str) -> None:
+    does, what = CROSSES[kind]
+    crossed(world, does)
+    command = typed(said(world.inside("resume")), what)
+    assert command in said(world.inside("report", world.only_run()))
+    assert typed(said(world.inside("approve")), what) == command
+
+
+def test_of_a_branch_that_anybody_may_have_moved_since_nothing_is_said_once_the_run_went_on(world: World) -> None:
+    does, what = CROSSES["moves a branch"]
+    crossed(world, does)
+    assert what not in said(world.inside("resume"))
+
+
+def test_a_change_of_a_persons_that_a_breach_took_away_is_named_without_a_command(world: World) -> None:
+    (world.root / "README.md").write_text("half a thought\n")
+    told = crossed(world, "unset GIT_DIR; git -C {root} checkout -q -- README.md")
+    assert "breach: checkout/README.md changed" in told
+    assert "`README.md` in your checkout is not as it was before 01-implement\n" in told
+    assert "restore" not in told
+
+
+def test_a_breach_is_counted_and_shown_by_its_name(world: World, tmp_path: Path) -> None:
+    crossed(world, CROSSES["overwrites a file"][0])
+    assert "1 breached its boundary" in said(world.inside("report", world.only_run()))
+    page = tmp_path / "page.html"
+    through(world.inside("report", world.only_run(), "--html", str(page)))
+    text = page.read_text()
+    assert text.count(f"git -C {world.root} restore --staged --worktree -- README.md") >= 1
+
+
+def test_the_checkout_of_a_run_without_a_breach_is_not_looked_at(world: World) -> None:
+    short(world)
+    through(world.inside("run", world.spec()))
+    (world.root / "README.md").write_text("mine\n")
+    assert "README.md" not in said(world.inside("report", world.only_run()))
