@@ -24,6 +24,8 @@ from tests.service import Script, Service, do
 from tests.world import World
 
 KEY = "sk-ant-test-of-relay"
+BEGINS = 15.0
+"""Seconds in which Claude Code has begun to work, on a busy machine as well."""
 MODEL = "claude-sonnet-4-5"
 PROMPT = "Please make it so, naïvely."
 DONE: dict[str, Any] = {"status": "done", "summary": "add adds"}

@@ -70,7 +70,7 @@ def test_in_a_jail_its_service_is_reached_and_no_other_one(opened: Opened) -> No
 def test_nothing_of_a_jailed_leg_is_left_whether_it_ended_or_was_ended(opened: Opened) -> None:
     command = "setsid sleep 300 >/dev/null 2>&1 & sleep 0.5; sleep 60"
     leg = opened({"": [do.run(command), do.reply(claude.DONE)]})
-    asked = leg.ask(limits=Limits(seconds=5))
+    asked = leg.ask(limits=Limits(seconds=claude.BEGINS))
     taken = leg.take(asked, cell=leg.cell(asked))
     assert taken.ended_by == "timeout"
     assert taken.usage.input > 5_000

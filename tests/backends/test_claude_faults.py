@@ -204,7 +204,7 @@ def test_a_program_that_somebody_else_ended_has_not_replied_whatever_its_exit_co
 
 def test_a_leg_that_does_not_end_is_ended_and_what_it_used_is_known_from_its_session(opened: Opened) -> None:
     leg = opened({"": [do.run("sleep 0.1; sleep 60"), do.reply(claude.DONE)]})
-    taken = leg.take(leg.ask(limits=Limits(seconds=4)))
+    taken = leg.take(leg.ask(limits=Limits(seconds=claude.BEGINS)))
     assert (taken.ended_by, taken.reply) == ("timeout", None)
     assert taken.usage.turns == 1
     assert taken.usage.input > 5_000
@@ -228,5 +228,5 @@ def test_nothing_of_the_tree_is_left_of_a_leg_that_was_ended(opened: Opened, tmp
     mark = tmp_path / "pid"
     command = f"setsid sh -c 'echo $$ > {mark}; exec sleep 300' >/dev/null 2>&1 & sleep 0.5; sleep 60"
     leg = opened({"": [do.run(command), do.reply(claude.DONE)]})
-    assert leg.take(leg.ask(limits=Limits(seconds=5))).ended_by == "timeout"
+    assert leg.take(leg.ask(limits=Limits(seconds=claude.BEGINS))).ended_by == "timeout"
     assert pids.stat(int(mark.read_text())) is None

@@ -196,7 +196,7 @@ def test_a_login_that_was_renewed_during_the_leg_is_the_person_s_at_once(opened:
     given = json.dumps({"claudeAiOauth": renewed})
     write = f"cd $CLAUDE_CONFIG_DIR && echo '{given}' > tmp.new && mv tmp.new .credentials.json"
     leg = opened({"": [do.run(write), do.run("sleep 0.1; sleep 60"), do.reply(claude.DONE)]})
-    taken = leg.take(leg.ask(billing="subscription", limits=Limits(seconds=5)))
+    taken = leg.take(leg.ask(billing="subscription", limits=Limits(seconds=claude.BEGINS)))
     assert taken.ended_by == "timeout"
     assert json.loads(own.read_text()) == {"claudeAiOauth": renewed, "mcpOAuth": {"other": "thing"}}
     assert own.stat().st_mode & 0o777 == 0o600
