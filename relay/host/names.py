@@ -14,16 +14,7 @@ _CACHES: Final = frozenset(
     ).split()
 )
 _CACHED: Final = (
-    "*.egg-info",
-    "*.pyc",
-    "*.pyo",
-    "*.o",
-    "*.class",
-    "*.log",
-    "*.swp",
-    "*.tmp",
-    "*.tsbuildinfo",
-    "*~",
+    *("*.egg-info", "*.pyc", "*.pyo", "*.o", "*.class", "*.log", "*.swp", "*.tmp", "*.tsbuildinfo", "*~"),
     ".coverage.*",
 )
 _UNWANTED: Final = frozenset(

@@ -6,6 +6,7 @@ did who came to look, and either would be kept for ever or lost.
 
 import os
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -17,46 +18,62 @@ BEAT: Final = "relay-beat"
 EVERY: Final = 0.1
 """Seconds from one sign to the next: sooner than a person comes."""
 
-_places: set[Path] = set()
-_wanted = threading.Event()
+
+class _Pulse:
+    """Gives the signs, from one thread while there is a place to give them in."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._places: set[Path] = set()
+        self._going = False
+
+    def add(self, git_dir: Path) -> None:
+        with self._lock:
+            self._places.add(git_dir)
+            if not self._going:
+                threading.Thread(target=self._go_on, name=BEAT, daemon=True).start()
+                self._going = True
+
+    def drop(self, git_dir: Path) -> bool:
+        """Tell whether signs were given there."""
+        with self._lock:
+            known = git_dir in self._places
+            self._places.discard(git_dir)
+        return known
+
+    def _go_on(self) -> None:
+        while True:
+            with self._lock:
+                if not self._places:
+                    self._going = False
+                    return
+                for git_dir in self._places:
+                    with suppress(OSError):  # it may be gone, or out of reach
+                        os.utime(git_dir / BEAT, follow_symlinks=False)
+            time.sleep(EVERY)
+
+
+_pulse: Final = _Pulse()
 
 
 def begin(git_dir: Path) -> None:
     """Give signs from now on that Relay works on the worktree of this entry, until `end` or the process's own end."""
-    _sign(git_dir)
-    _places.add(git_dir)
-    _wanted.set()
-    if not any(thread.name == BEAT for thread in threading.enumerate()):
-        threading.Thread(target=_go_on, name=BEAT, daemon=True).start()
+    with suppress(OSError):
+        (git_dir / BEAT).touch(mode=0o600)
+    _pulse.add(git_dir)
 
 
 def end(git_dir: Path) -> None:
     """Give a last sign, if any was given: what is changed from now on is somebody else's."""
-    if git_dir in _places:
-        _places.discard(git_dir)
-        _sign(git_dir)
+    if _pulse.drop(git_dir):
+        with suppress(OSError):
+            os.utime(git_dir / BEAT, follow_symlinks=False)
 
 
 def last(git_dir: Path) -> float:
     """Return when the last sign was given, in seconds of the epoch; where none was, when the worktree had been made."""
     with suppress(OSError):
-        return (git_dir / BEAT).stat().st_mtime
+        return (git_dir / BEAT).lstat().st_mtime
     with suppress(OSError):
         return (git_dir / touched.PRISTINE).stat().st_ctime
     return 0.0
-
-
-def _sign(git_dir: Path) -> None:
-    with suppress(OSError):  # it may be gone, or out of reach
-        (git_dir / BEAT).touch(mode=0o600)
-
-
-def _go_on() -> None:
-    while True:
-        _wanted.wait()
-        for git_dir in tuple(_places):
-            with suppress(OSError):
-                os.utime(git_dir / BEAT)
-        if not _places:
-            _wanted.clear()
-        threading.Event().wait(EVERY)
