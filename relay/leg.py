@@ -15,7 +15,7 @@ from relay.record import briefing, creation, evidence, reply
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
 from relay.record.transcript import Transcript, carry
-from relay.rules import gate, night
+from relay.rules import gate, night, order
 from relay.rules import plan as rules
 from relay.rules.night import UNBOUND, Allowance
 from relay.terms import Ask, Plan, Receipt, Taken
@@ -108,10 +108,26 @@ def _take(leg: Leg, live: Live, allowance: Allowance) -> Taken:
             carry(ready.io(leg.start) / "session.jsonl", folder / "session.jsonl", leg.redactor)
     if why := night.cut(taken.ended_by, taken.usage, taken.cost_microusd, ready.limits(leg), ask.limits):
         return msgspec.structs.replace(taken, ended_by="interrupted", problem=why)
-    minutes = rules.remaining(leg.plan, leg.chain, leg.go.phase).minutes
-    if taken.ended_by == "timeout" and minutes is not None and minutes < leg.phase.minutes:
-        return msgspec.structs.replace(taken, ended_by="budget", problem="the budget's minutes are used up")
-    return taken
+    return _within_budget(leg, taken)
+
+
+def _within_budget(leg: Leg, taken: Taken) -> Taken:
+    """Say of a leg that the run's budget ended what the run spent, and what is kept for its judges.
+
+    Where it was a bound of the agent's own, the backend has said so.
+    """
+    minutes = rules.remaining(leg.plan, leg.chain, leg.go.phase)["minutes"]
+    late = taken.ended_by == "timeout" and minutes is not None and minutes < leg.phase.minutes
+    if not late and taken.ended_by != "budget":
+        return taken
+    used = {
+        "usd": ((taken.cost_microusd or 0) + 1) / 1_000_000,  # a leg is bounded in whole millionths
+        "minutes": (clock.monotonic() - leg.began) / 60 if late else 0,
+        "tokens": taken.usage.input + taken.usage.output,
+        "turns": taken.usage.turns,
+    }
+    why = order.used_up(leg.plan, leg.chain, leg.go.phase, used)
+    return msgspec.structs.replace(taken, ended_by="budget", problem=why or taken.problem)
 
 
 def _both(one: Callable[[Piece], None], other: Callable[[Piece], None]) -> Callable[[Piece], None]:

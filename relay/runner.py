@@ -97,8 +97,17 @@ def occupied(ledger: Ledger, what: str, run: str = "") -> Iterator[None]:
         except RelayError as error:
             if error.exit_code != Exit.HELD:
                 raise
-            raise OccupiedError(error.message, hint=error.hint, exit_code=Exit.HELD) from None
+            raise OccupiedError(_held(ledger) or error.message, hint=error.hint, exit_code=Exit.HELD) from None
         yield
+
+
+def _held(ledger: Ledger) -> str:
+    """Say who holds the repository, and whether a night does; nothing where that stands nowhere."""
+    who, night = lock.holder(ledger.lock), nights.going(ledger)
+    if who is None:
+        return ""
+    whose = " of a night" if who.run and night is not None and night.process == who.process else ""
+    return f"`{who.what}`{whose} already holds the repository: process {who.process.pid}, since {who.since}"
 
 
 @contextmanager

@@ -4,17 +4,20 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from relay.backends import purse
 from relay.host import term
 from relay.live import Live
+from relay.rules import history, order, steering
 from relay.rules import plan as rules
-from relay.rules import steering
-from relay.terms import Plan, Receipt
+from relay.terms import Phase, Plan, Receipt
 
 GOOD: Final = frozenset({"done", "approve", "shipped", "proposed", "approved"})
 NOT_RUN: Final = frozenset({126, 127})
 """How a shell says that a command is not there, or cannot be run."""
 WIDE: Final = 150
 """Changed lines above which reviewers find little (literature.md 6.1: F1 0.80 up to 50 lines, 0.04 above 150)."""
+NEAR: Final = 0.05
+"""The share of a bound that is as good as nothing: a leg that got no more would end at once."""
 GREEN: Final = frozenset({"accepted", "shipped", "proposed"})
 
 
@@ -23,6 +26,17 @@ def coloured(outcome: str) -> str:
     if outcome.split(" ", maxsplit=1)[0] in GREEN:
         return term.style(outcome, "green")
     return term.style(outcome, "red" if outcome == "needs-human" else "yellow")
+
+
+UNSEEN: Final = "what a command's model costs, nobody here knows"
+
+
+def unbounded(plan: Plan) -> str:
+    """Say which agents of a run no bound on money holds, though one is written for them; nothing where it does."""
+    agents = {phase.agent: plan.agent(phase.agent) for phase in plan.phases}.values()
+    capped = [agent for agent in agents if plan.budget.usd is not None or agent.usd is not None]
+    names = ", ".join(f"`{agent.name}`" for agent in capped if purse.unseen(agent))
+    return f"{term.style('warning:', 'yellow')} `usd` does not bound {names}: {UNSEEN}; `minutes` does" if names else ""
 
 
 class Teller:
@@ -34,6 +48,8 @@ class Teller:
         term.event("begin", run=plan.run, title=plan.title, base=plan.base)
         term.say(f"run {term.style(plan.run, 'bold')}: {plan.title}")
         term.say(term.style(jail, "dim"))
+        if warning := unbounded(plan):
+            term.say(warning)
         term.say(term.style(f"follow an agent with: relay log {plan.run} -f", "dim"))
 
     @staticmethod
@@ -142,17 +158,65 @@ def problems(receipt: Receipt) -> list[str]:
 
 
 def raised(plan: Plan, chain: Sequence[Receipt]) -> str:
-    """Return the flags that raise what was used up, by half of what was given, and by what was used beyond it.
+    """Return the flags of `relay resume` that raise what was used up, far enough for the next leg to go on.
 
-    Nothing where it was no bound of the run, but one of an agent's own.
+    Nothing where more would not help: a bound on money cannot be kept where nobody knows the price.
     """
-    left = rules.remaining(plan, chain, rules.receiver(plan, chain) or plan.phases[-1].name)
-    flags = []
-    for name in ("usd", "minutes", "tokens", "turns"):
-        over, given = getattr(left, name), getattr(plan.budget, name)
-        if over is not None and over <= 0:
-            flags.append(f" --{name} {math.ceil(given / 2 - over / (1 - plan.budget.reserve))}")
-    return "".join(flags)
+    return "".join(f" --{name} {more:.12g}" for name, more in _more(plan, chain).items())
+
+
+def leaves(plan: Plan, chain: Sequence[Receipt]) -> str:
+    """Say what that leaves the next leg, by the name of its phase."""
+    phase, left = _onward(plan, chain), rules.remaining(plan, chain, _onward(plan, chain).name)
+    own, share = _own(plan, chain, phase), order.part(plan, phase.name)
+    said = []
+    for name, more in _more(plan, chain).items():
+        run = None if (rest := left[name]) is None else rest + more * share
+        each = own[name] + more if name in own else None
+        said.append(order.amount(name, min((cap for cap in (run, each) if cap is not None), default=more)))
+    return f"leaves {' and '.join(said)} for {phase.name}; or as much as you like" if said else ""
+
+
+def _onward(plan: Plan, chain: Sequence[Receipt]) -> Phase:
+    """Return the phase that goes on once the budget is raised."""
+    return plan.phase(rules.receiver(plan, chain) or plan.phases[-1].name)
+
+
+def _own(plan: Plan, chain: Sequence[Receipt], phase: Phase) -> dict[str, float]:
+    """Return the bounds that the agent's line puts on each leg; what a person adds raises them, too."""
+    agent = plan.agent(phase.agent)
+    caps = {name: getattr(agent, name) for name in ("usd", "tokens", "turns")}
+    return {name: cap + history.extended(chain, name) for name, cap in caps.items() if cap is not None}
+
+
+def _more(plan: Plan, chain: Sequence[Receipt]) -> dict[str, float]:
+    """Return by how much to raise each bound that was reached, or nearly.
+
+    One of the run by half of all that was given, and so far that the next leg may use as much as the last one of its
+    phase, half as much again if that was stopped: with the same a fresh session comes no farther. One that an agent's
+    line puts on each leg by half.
+    """
+    phase = _onward(plan, chain)
+    last = next((leg for leg in reversed(chain) if leg.phase == phase.name), None)
+    stopped = last if last is not None and last.ended_by == "budget" else None
+    used, spent = history.spent([last] if last else []), history.spent(chain)
+    own, share, again = _own(plan, chain, phase), order.part(plan, phase.name), 1.5 if stopped else 1.0
+    more: dict[str, float] = {}
+    for name, rest in rules.remaining(plan, chain, phase.name).items():
+        if rest is not None and rest <= NEAR * (rest + spent[name]):
+            more[name] = _rounded(name, (max((rest + spent[name]) / 2, again * used[name]) - rest) / share)
+        if stopped and name in own and used[name] >= own[name] * (1 - NEAR):
+            more[name] = max(more.get(name, 0.0), _rounded(name, own[name] / 2))
+    if more or stopped is None:
+        return more
+    bounded = plan.budget.usd is not None or "usd" in own
+    return {} if bounded and stopped.cost_microusd is None else {"turns": float(purse.TURNS)}
+
+
+def _rounded(name: str, amount: float) -> float:
+    """Round up to two digits that count: money no finer than a cent, all else than one."""
+    step = max(0.01 if name == "usd" else 1.0, 10.0 ** (math.floor(math.log10(amount)) - 1))
+    return math.ceil(round(amount / step, 6)) * step
 
 
 def next_command(run: str, step: rules.Next, more: str = "") -> str:
@@ -177,7 +241,7 @@ ASKED: Final = {
     "cap": "relay show {run}/{leg} note\nrelay answer {run} TEXT, or relay resume {run} --rounds 1",
     "stalemate": "relay show {run}/{leg} note\nrelay answer {run} TEXT, or relay resume {run} --rounds 1",
     "offer": "relay show {run}/{leg}\nrelay resume {run}    (once the reply is written there)",
-    "budget": "relay resume {run} --minutes N, --usd N, --tokens N or --turns N",
+    "budget": "relay show {run}/{leg}\nrelay reject {run} --close --why 'nobody knows its price'",
     "ship": "relay show {run}/{leg}\nrelay approve {run}",
     "": "relay show {run}/{leg}\nrelay resume {run}",
 }

@@ -35,6 +35,9 @@ from relay.terms import (
 MARKER = re.compile(rb"^(?:<{7}|>{7}) ", re.MULTILINE)
 """How a side of a conflict begins or ends in a file that git merged."""
 
+SOME = 5
+"""How many files are named that a spec does not let a run touch; the log of the check has them all."""
+
 SetupError = clean.SetupError
 checkout = clean.checkout
 run = clean.run
@@ -111,7 +114,8 @@ def strayed(plan: Plan, repo: Repository, receipt: Receipt) -> tuple[Check, str]
     output = (
         "the spec lets this run touch only: " + ", ".join(plan.may_touch) + "\nchanged besides:\n" + "\n".join(outside)
     )
-    return claims.red("only files that the spec names", output)
+    named = ", ".join(outside[:SOME]) + f" and {len(outside) - SOME} more" * (len(outside) > SOME)
+    return claims.red(f"only files that the spec names, and not {named}", output)
 
 
 def unresolved(repo: Repository, chain: Sequence[Receipt], receipt: Receipt) -> tuple[Check, str] | None:

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from pathlib import Path
 
 import click
 import pytest
@@ -57,6 +58,38 @@ def test_the_example_of_a_spec_is_one() -> None:
     parsed = spec.parse(block, "README.md")
     assert parsed.title
     assert [criterion.check is not None for criterion in parsed.criteria] == [True, True, False]
+
+
+def test_the_example_of_a_script_plays_a_reply_and_a_quota(tmp_path: Path) -> None:
+    [script] = [block for block in _blocks("text") if "[[implement]]" in block]
+    (tmp_path / "script.toml").write_text(script, encoding="utf-8")
+    world = World.simple(tmp_path / "w")
+    for name, phase in (("worker", "implement"), ("judge", "review")):
+        world.agents[name] = {"backend": "scripted", "script": str(tmp_path / "script.toml"), "vendor": name}
+        world.phases[phase]["agent"] = name
+    world.save()
+    ran = world.inside("run", world.spec("# Greet\n\n## Acceptance\n\n- it greets: `grep -q morning greet.py`\n"))
+    assert ran.code == 5, ran
+    worked, judged = world.receipts()
+    assert (worked["status"], worked["score"], worked["cost_microusd"]) == ("done", "1/1", 0)
+    assert (judged["ended_by"], judged["until"]) == ("quota", "2099-01-01T06:00:00Z")
+
+
+def test_a_command_is_told_what_is_asked_and_what_it_cost_is_unknown_only_with_a_vendor(world: World) -> None:
+    names = ("RELAY_RUN", "RELAY_LEG", "RELAY_PHASE", "RELAY_KIND", "RELAY_REPLY", "RELAY_NONCE")
+    assert [name for name in names if f"`{name}`" not in README] == []
+    said = world.folder / "said"
+    asks = "; ".join(f'printf "%s\\n" "${{{name}:?}}"' for name in names)
+    world.shell("worker", f"{{ {asks}; }} > {said}\nsed -i 's/a - b/a + b/' calc.py", phase="implement", reply="exit")
+    world.save()
+    world.inside("run", world.spec(), "--until", "implement")
+    assert said.read_text().splitlines()[1:4] == ["01-implement", "implement", "work"]
+    assert world.receipts()[0]["cost_microusd"] == 0
+    world.agents["worker"]["vendor"] = "north"
+    world.save()
+    world.inside("run", world.spec(name="other.md"), "--until", "implement")
+    [run] = [path.name for path in world.runs.iterdir() if path.name.endswith("other")]
+    assert world.receipts(run)[0]["cost_microusd"] is None
 
 
 def test_every_verb_that_is_named_exists() -> None:

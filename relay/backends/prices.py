@@ -46,6 +46,12 @@ def known(provider: str, agent: Agent, model: str) -> bool:
     return agent.price is not None or _model(provider, model) is not None
 
 
+def missing(agent: Agent) -> str:
+    """Name the model of an agent whose legs a bound on money would end, since nobody knows its price; "" for others."""
+    provider = {"anthropic": "anthropic", "openai": "openai", "codex": "openai"}.get(agent.backend)
+    return "" if provider is None or not agent.model or known(provider, agent, agent.model) else agent.model
+
+
 def window(provider: str, agent: Agent, model: str) -> int:
     """Return the window of a model in tokens: what the agent says, else what is known, else `WINDOW`."""
     if agent.window is not None:

@@ -7,13 +7,18 @@ import msgspec
 
 from relay.backends.talk import Turn
 from relay.host import clock
-from relay.terms import EndedBy, Limits, Usage
+from relay.terms import MECHANICAL, Agent, EndedBy, Limits, Usage
 
 TURNS: Final = 250
 """Turns of a leg where nobody said how many."""
 
 Price = Callable[[Turn], int | None]
 """What a turn costs, in millionths of a dollar; None where nobody knows."""
+
+
+def unseen(agent: Agent) -> bool:
+    """Tell whether nobody sees what an agent spends, so that no bound on money holds it: a command with a vendor."""
+    return agent.backend == "command" and agent.vendor != MECHANICAL
 
 
 class Over(Exception):  # noqa: N818 - the end of a leg is no error
@@ -58,7 +63,7 @@ class Purse:
             return
         if self.cost is None:
             problem = "the price of this model is not known, so the bound on money cannot be kept"
-            raise Over("budget", f"{problem}: take `usd` out, or take another model")
+            raise Over("budget", f"{problem}: write its `price` into relay.toml, or take `usd` out")
         if self.cost >= self.limits.microusd:
             spent, cap = (amount / 1_000_000 for amount in (self.cost, self.limits.microusd))
             raise Over("budget", f"${spent:.4f} are spent, and this leg may spend ${cap:.4f}")

@@ -24,9 +24,9 @@ def command(*, as_scheduled: bool) -> int:
         if common.as_json():
             continue
         shown = term.style(level, COLOURS.get(level, "red"))
-        term.data(f"{shown}{' ' * (6 - len(level))}{text}")
+        term.told(f"{shown}{' ' * (6 - len(level))}{text}")
         if hint:
-            term.data(f"      {term.style('hint:', 'cyan')} {hint}")
+            term.told(f"      {term.style('hint:', 'cyan')} {hint}")
     if failed:
         what = "night" if as_scheduled else "run"
         term.say(f"{failed} thing{'s' * (failed != 1)} to put right before a {what} can start")

@@ -135,10 +135,14 @@ def _found(vendor: str) -> tuple[str, str, str] | None:
 
 def _next(repo: Repository, path: Path, *, commits: bool) -> str:
     """Say what to type next, a line each."""
+    from relay.host import git
+    from relay.report import health
+
     where = "" if Path.cwd() == repo.top else f"-C {shlex.quote(str(repo.top))} "
     return "\n".join(
         [
             f"edit `{path}`, then:",
+            *([health.INTRODUCE] if git.identity(repo) == git.NOBODY else []),
             f"git {where}add {'relay.toml' if commits else '.'} && git {where}commit -m 'Line up the agents'",
             "relay doctor",
             "relay new NAME, and edit it",

@@ -1,5 +1,6 @@
 """`relay run SPEC`: freeze a spec, then drive it."""
 
+import shlex
 from pathlib import Path
 from typing import Final
 
@@ -64,8 +65,23 @@ def _driven(here: Ledger, frozen: Frozen, until: str | None, path: Path) -> int:
     ledgers.prepare(here)
     _unseen(here, frozen.plan, path)
     _untested(here, frozen.plan)
-    run, step = runner.start(here, frozen, runner.Order(until=until), Teller())
+    try:
+        run, step = runner.start(here, frozen, runner.Order(until=until), Teller())
+    except runner.OccupiedError as error:
+        raise RelayError(error.message, hint=_next(here, path) + error.hint, exit_code=error.exit_code) from None
     return common.finish(here, run, step, until)
+
+
+def _next(here: Ledger, path: Path) -> str:
+    """Say how a night that is at work takes this spec next; nothing where none is."""
+    from relay import nights, queue
+
+    if nights.going(here) is None:
+        return ""
+    at = "" if common.folder() == Path() else f"-C {shlex.quote(str(common.folder()))} "
+    spec_file = path.relative_to(common.folder()) if path.is_relative_to(common.folder()) else path
+    first = 1 + max((entry.priority for entry in queue.entries(here)), default=0)
+    return f"relay {at}queue add {shlex.quote(str(spec_file))} --priority {first}    (the night takes it next)\n"
 
 
 def _unseen(here: Ledger, plan: Plan, spec_file: Path) -> None:
@@ -102,7 +118,7 @@ def _pairs(agents: tuple[str, ...]) -> dict[str, str]:
 
 def _shown(here: Ledger, frozen: Frozen) -> int:
     """Show what would run: the line-up, the criteria and the first prompt."""
-    from relay import leg
+    from relay import leg, telling
 
     plan = frozen.plan
     rows = [
@@ -131,5 +147,7 @@ def _shown(here: Ledger, frozen: Frozen) -> int:
     if not common.as_json():
         for name, text in leg.rehearse(here, plan, frozen.files):
             term.data(f"\n{term.style(f'--- the prompt of {name} ---', 'bold')}\n{text}")
+    if warning := telling.unbounded(plan):
+        term.say(warning)
     term.say("nothing was run or written")
     return 0

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal
 
-from relay import ways
+from relay import telling, ways
+from relay.backends import prices, purse
 from relay.errors import RelayError
 from relay.host import files, git, gitenv, proc, repository
 from relay.host.repository import Repository
@@ -18,7 +19,7 @@ from relay.record import catalog, config
 from relay.record import ledger as ledgers
 from relay.record.config import Config
 from relay.report import health_repo, lineup
-from relay.terms import Limits, Struct
+from relay.terms import Agent, Limits, Struct
 
 GIT: Final = (2, 39)
 """The oldest git that Relay runs on: merge-tree --write-tree, and ref updates that are synced to disk."""
@@ -30,6 +31,9 @@ TOO_LITTLE: Final = 200 << 20
 """Bytes of free disk below which a run is sure to fail."""
 
 JAIL: Final = "boundaries are watched, not enforced; a breach voids the leg, but nothing prevents it"
+
+INTRODUCE: Final = "git config --global user.name 'YOUR NAME' && git config --global user.email YOU@EXAMPLE.ORG"
+"""What to type where git does not know who commits."""
 
 Level = Literal["ok", "warn", "FAIL"]
 
@@ -143,10 +147,10 @@ def disk(path: Path) -> Look:
 def _repository(repo: Repository) -> Iterator[Look]:
     """Look at the repository and its line-up."""
     yield disk(repo.common)
+    yield _identity(repo)
     if git.resolve(repo, "HEAD") is None:
         yield fail("the repository has no commits yet", "git add . && git commit -m 'Start'")
         return
-    yield _identity(repo)
     yield _ledger(repo)
     settings, commit = Config(), "HEAD"
     try:
@@ -164,8 +168,8 @@ def _identity(repo: Repository) -> Look:
     """Look who stands in Relay's commits."""
     who = git.identity(repo)
     if who == git.NOBODY:
-        text = f"git knows no user.name, so commits are by {who.name} <{who.email}>"
-        return warn(text, "git config --global user.name NAME && git config --global user.email ADDRESS")
+        text = f"git knows no user.name: it may refuse your commits, and Relay's are by {who.name} <{who.email}>"
+        return warn(text, INTRODUCE)
     return ok(f"commits are by {who.name} <{who.email}>")
 
 
@@ -206,12 +210,25 @@ def _lineup(repo: Repository, settings: Config, ref: str, commit: str) -> Iterat
         line = lineup.look(agent, tuple(used.get(name, ())), repo.top or repo.common)
         if not line.problem:
             yield ok(f"agent {name}: {agent.backend}{f', version {line.version}' if line.version else ''}")
+            yield from _money(settings, agent)
         elif name in used:
             text = f"agent {name}, for {', '.join(used[name])}: {line.problem}"
             yield fail(text, "install it, or name another agent")
         else:
             text = f"agent {name}, which no phase names: {line.problem}"
             yield warn(text, f"install it, or take [agents.{name}] out")
+
+
+def _money(settings: Config, agent: Agent) -> Iterator[Look]:
+    """Look whether a bound on money can hold an agent, where one is written."""
+    if (settings.budget.usd, settings.nightly.usd, agent.usd) == (None, None, None):
+        return
+    if purse.unseen(agent):
+        text = f"agent {agent.name}: `usd` does not bound it: {telling.UNSEEN}"
+        yield warn(text, "bound it by `minutes` of [budget], or `hours` of [nightly]")
+    elif model := prices.missing(agent):
+        text = f"agent {agent.name}: nobody knows the price of `{model}`, so a bound by `usd` ends its legs"
+        yield warn(text, f"write price = [IN, OUT] into [agents.{agent.name}]: dollars for a million tokens")
 
 
 def _jail(settings: Config) -> Iterator[Look]:

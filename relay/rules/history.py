@@ -181,13 +181,7 @@ def sent_back(leg: Receipt) -> bool:
 
 def revisions(history: Sequence[Receipt], phase: str) -> list[Receipt]:
     """Return the verdicts `revise` of a judge since the task itself last changed (a reject or a rebase)."""
-    found: list[Receipt] = []
-    for receipt in reversed(history):
-        if receipt.act in {"reject", "rebase"}:
-            break
-        if receipt.phase == phase and sent_back(receipt):
-            found.append(receipt)
-    return found[::-1]
+    return verdicts(history, phase, frozenset({"reject", "rebase"}))[::-1]
 
 
 def granted(history: Sequence[Receipt], phase: str) -> int:
@@ -204,11 +198,11 @@ def granted(history: Sequence[Receipt], phase: str) -> int:
     return grants
 
 
-def verdicts(history: Sequence[Receipt], phase: str) -> list[Receipt]:
+def verdicts(history: Sequence[Receipt], phase: str, since: frozenset[str] = RENEWING) -> list[Receipt]:
     """Return the verdicts `revise` of a judge since somebody last looked, the newest first."""
     found: list[Receipt] = []
     for receipt in reversed(history):
-        if receipt.act in RENEWING:
+        if receipt.act in since:
             break
         if receipt.phase == phase and sent_back(receipt):
             found.append(receipt)

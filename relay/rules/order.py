@@ -1,10 +1,14 @@
 """What a leg is ordered to do: where it starts, whose notes it reads, where a judge sends back to, what it may use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from relay.rules import history as past
 from relay.rules.steps import Go
-from relay.terms import Phase, Plan, Receipt, Struct
+from relay.terms import Phase, Plan, Receipt
+
+UNITS: Final = {"usd": "", "minutes": " min", "tokens": " tokens", "turns": " turns"}
+"""What a budget bounds, and what stands behind its amounts."""
 
 
 def go(plan: Plan, receipts: Sequence[Receipt], phase: str, round_: int, because: str, offer: str | None = None) -> Go:
@@ -17,8 +21,7 @@ def go(plan: Plan, receipts: Sequence[Receipt], phase: str, round_: int, because
     reads: list[str] = []
     for name in plan.phase(phase).reads:
         wanted = name.removesuffix("?")
-        found = _newest(valid, wanted)
-        if found is not None:
+        if (found := _newest(valid, wanted)) is not None:
             reads.append(found.leg)
         elif wanted == name != "spec":
             reads.append(f"?-{wanted}")
@@ -57,10 +60,8 @@ def back_to(plan: Plan, phase: Phase) -> str:
 
     A relay may end with work; what a person rejects there goes back to that very phase.
     """
-    if phase.back_to:
-        return phase.back_to
     upto = plan.phases[: plan.phases.index(phase) + 1]
-    return next(other.name for other in reversed(upto) if other.kind == "work")
+    return phase.back_to or next(other.name for other in reversed(upto) if other.kind == "work")
 
 
 def last_work(plan: Plan) -> Phase:
@@ -68,27 +69,39 @@ def last_work(plan: Plan) -> Phase:
     return next(phase for phase in reversed(plan.phases) if phase.kind == "work")
 
 
-class Left(Struct, frozen=True, kw_only=True):
-    """What a leg may still use of its run's budget; None is no limit."""
-
-    usd: float | None
-    minutes: float | None
-    tokens: float | None
-    turns: float | None
-
-    @property
-    def none(self) -> bool:
-        """Tell whether one of them is used up."""
-        return any(left is not None and left <= 0 for left in (self.usd, self.minutes, self.tokens, self.turns))
+def part(plan: Plan, phase: str) -> float:
+    """Return the share of the budget that the legs of this phase may use up."""
+    return 1 - plan.budget.reserve if plan.phase(phase).kind == "work" else 1.0
 
 
-def remaining(plan: Plan, receipts: Sequence[Receipt], phase: str) -> Left:
-    """Return what a leg of this phase may still use; work phases leave `budget.reserve` for the judges after them."""
-    spent = past.spent(receipts)
-    share = 1 - plan.budget.reserve if plan.phase(phase).kind == "work" else 1.0
+def remaining(plan: Plan, receipts: Sequence[Receipt], phase: str) -> dict[str, float | None]:
+    """Return what a leg of this phase may still use of its run's budget, by name; None is no limit.
+
+    Work phases leave `budget.reserve` for the judges after them.
+    """
+    spent, share = past.spent(receipts), part(plan, phase)
 
     def left(name: str) -> float | None:
         cap: float | None = getattr(plan.budget, name)
         return None if cap is None else (cap + past.extended(receipts, name)) * share - spent[name]
 
-    return Left(usd=left("usd"), minutes=left("minutes"), tokens=left("tokens"), turns=left("turns"))
+    return {name: left(name) for name in UNITS}
+
+
+def used_up(plan: Plan, receipts: Sequence[Receipt], phase: str, now: Mapping[str, float]) -> str:
+    """Say which bound of the run leaves a leg of this phase nothing once it used up `now`, too; "" where none does."""
+    left, spent, share = remaining(plan, receipts, phase), past.spent(receipts), part(plan, phase)
+    for name, more in left.items():
+        if more is not None and more <= now.get(name, 0):
+            given = (more + spent[name]) / share
+            judges = " and ".join(other.name for other in plan.phases if other.kind == "judge") or "judges"
+            kept = f", of which {amount(name, given - given * share)} is kept for {judges}" if share < 1 else ""
+            used = amount(name, spent[name] + now.get(name, 0))
+            return f"the run spent {used} of its budget of {amount(name, given)}{kept}"
+    return ""
+
+
+def amount(name: str, value: float) -> str:
+    """Write an amount of what a budget bounds, by its name there; money in cents, and finer where it is few of them."""
+    digits = 4 if 0 < value < 0.1 and round(value, 2) != round(value, 4) else 2  # noqa: PLR2004 - that is few
+    return f"${value:.{digits}f}" if name == "usd" else f"{round(value, digits):.12g}{UNITS[name]}"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from relay.rules import history as past
-from relay.rules.order import back_to, go, last_work, remaining, taken
+from relay.rules.order import back_to, go, last_work, remaining, taken, used_up
 from relay.rules.steps import EXIT, Accepted, End, Go, Human, Next, ShipIt, Wait, outcome, standing
 from relay.terms import Phase, Plan, Receipt
 
@@ -50,8 +50,8 @@ def next_leg(plan: Plan, receipts: Sequence[Receipt]) -> Next:
     order = step.go if isinstance(step, Wait) else step
     if not isinstance(order, Go) or not receipts:
         return step
-    if remaining(plan, receipts, order.phase).none:
-        return Human(reason="budget", leg=receipts[-1].leg, text="the budget is used up")
+    if why := used_up(plan, receipts, order.phase, {}):
+        return Human(reason="budget", leg=receipts[-1].leg, text=why)
     return step
 
 
@@ -146,7 +146,8 @@ def _fault(phase: Phase, history: Sequence[Receipt], *, last: bool) -> tuple[str
     if phase.done == "trust":
         return "", ""
     if any(check.newly_red for check in newest.checks):
-        return "check-red", "a check is red that was green at the base"
+        red = ", ".join(f"`{check.command}`" for check in newest.checks if check.newly_red)
+        return "check-red", f"a check is red that was green at the base: {red}"
     produced = newest.document if phase.boundary == "verify-only" else past.progressed(history)
     commanded = [criterion for criterion in newest.criteria if criterion.by == "relay"]
     unmet = ", ".join(criterion.id for criterion in commanded if not criterion.met)

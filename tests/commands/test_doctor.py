@@ -77,6 +77,21 @@ def test_an_agent_that_is_not_there_fails_only_where_a_phase_needs_it(world: Wor
     assert _found(world, "no-such-spare")[0] == "warn"
 
 
+@pytest.mark.parametrize("table", ["budget", "nightly"])
+def test_a_bound_on_money_that_does_not_hold_an_agent_is_warned_of(world: World, table: str) -> None:
+    world.agents["gpt"] = {"backend": "openai", "base_url": "http://127.0.0.1:9/v1", "model": "nobody-knows-it"}
+    world.shell("free", "true", phase="tidy", reply="exit")
+    del world.phases["tidy"]
+    world.save()
+    assert [text for _, text, _ in _lines(world) if "`usd`" in text] == []
+    world.save(**{table: {"usd": 5}})
+    level, hint = _found(world, "agent review-judge: `usd` does not bound it")
+    assert (level, "`minutes`" in hint) == ("warn", True)
+    level, hint = _found(world, "nobody knows the price of `nobody-knows-it`")
+    assert (level, "price = [IN, OUT] into [agents.gpt]" in hint) == ("warn", True)
+    assert not [text for _, text, _ in _lines(world) if "agent free: `usd`" in text]
+
+
 def test_a_line_up_that_does_not_fit_fails(world: World) -> None:
     world.phases["review"]["agent"] = "nobody"
     world.save()

@@ -2,12 +2,13 @@
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from relay.record import config, spec
-from tests.world import FIXED, World
+from tests.world import FIXED, SAFETY, World
 
 
 def test_what_init_writes_runs_to_the_end_as_it_is(tmp_path: Path) -> None:
@@ -42,6 +43,24 @@ def test_it_says_what_to_type_next(tmp_path: Path) -> None:
     assert "git add relay.toml && git commit" in ran.err
     assert "relay doctor" in ran.err
     assert "relay new NAME" in ran.err
+
+
+def test_who_git_does_not_know_is_told_what_to_type_before_the_first_commit(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    assert "git config" not in world.inside("init").err
+    world.git("init", "-q", "-b", "main", str(tmp_path / "new"))
+    new = tmp_path / "new"
+    ran, looked = world.inside("init", folder=new), world.inside("doctor", "--json", folder=new)
+    typed = [line.removeprefix("hint:").strip() for line in ran.err.splitlines()]
+    first = next(number for number, line in enumerate(typed) if line.startswith("git "))
+    assert typed[first + 1].startswith("git add . && git commit")
+    assert typed[first] in [event["hint"] for event in looked.events if event["level"] == "warn"]
+    world.git("config", "user.useConfigOnly", "true", folder=new)  # as on a machine whose name git cannot guess from
+    with pytest.raises(AssertionError, match="tell me who you are"):
+        world.git("commit", "-q", "--allow-empty", "-m", "x", folder=new)
+    for line in typed[first : first + 2]:
+        subprocess.run(["sh", "-c", line], cwd=new, check=True, timeout=SAFETY, stdout=subprocess.DEVNULL)
+    assert "git knows no user.name" not in world.inside("doctor", folder=new).out
 
 
 def test_it_never_overwrites(world: World) -> None:

@@ -65,6 +65,6 @@ def test_what_a_person_adds_raises_the_agents_own_bound_too(served: World) -> No
         served.save()
         ran = served.relay("run", served.spec(), "--until", "implement")
         assert (ran.code, served.receipts()[0]["ended_by"]) == (4, "budget")
-        assert "--turns N" in ran.err
+        assert f"relay resume {served.only_run()} --turns 1\n" in ran.err
         served.relay("resume", "--turns", "1", "--until", "implement")
     assert [receipt["ended_by"] for receipt in served.receipts() if receipt["kind"] == "work"] == ["budget", "reply"]

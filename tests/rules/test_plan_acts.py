@@ -228,7 +228,7 @@ def test_work_leaves_the_reserve_to_the_judges() -> None:
     assert ordered(spent, plan=DEAR) == ("review", 1)
     assert asked(spent, judge("revise"), plan=DEAR) == "budget"
     left = [rules.remaining(DEAR, told(spent), phase) for phase in ("review", "implement")]
-    assert [(one.usd, one.minutes, one.tokens) for one in left] == [(1.0, 60.0, None), (0.0, 45.0, None)]
+    assert [(one["usd"], one["minutes"], one["tokens"]) for one in left] == [(1.0, 60.0, None), (0.0, 45.0, None)]
 
 
 def test_a_used_up_budget_wants_a_person_who_raises_it_and_go_alone_does_not() -> None:
