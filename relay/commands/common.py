@@ -110,6 +110,8 @@ def tell(here: Ledger, plan: Plan, step: rules.Next) -> None:
 
 def finish(here: Ledger, run: str, step: rules.Next, until: str | None = None) -> int:
     """Say where a run stands and what to type next; returns the exit code. `until` is why it paused."""
+    from relay.report import figures
+
     plan = ledgers.read_plan(here, run)
     stands, hint = rules.standing(plan, step), next_command(run, step)
     reason, text = (step.reason, step.text) if isinstance(step, rules.Human) else ("", "")
@@ -120,7 +122,7 @@ def finish(here: Ledger, run: str, step: rules.Next, until: str | None = None) -
     for line in aftermath.lines(aftermath.look(here, plan, ledgers.receipts(here, run))):
         term.say(f"  {line}")
     if isinstance(step, rules.Wait):
-        term.say(f"quota is used up until {step.until}")
+        term.say(f"quota is used up until {figures.at(step.until)}")
     if until is not None and isinstance(step, rules.Go):
         term.say(f"paused before `{step.phase}`, since `{until}` has ended")
     if hint:

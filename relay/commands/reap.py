@@ -14,6 +14,7 @@ from relay.terms import Struct
 def command(*, dry_run: bool) -> int:
     """Find what nobody owns any more: legs, worktrees, programs, locks, refs; repair it, or raise it once."""
     from relay import alerts, reaper
+    from relay.report import figures
 
     here = common.ledger()
     reaper.limit(reaper.settings(here)[0].max_disk)
@@ -21,12 +22,12 @@ def command(*, dry_run: bool) -> int:
     for repair in done.repaired:
         term.event("repaired", dry_run=dry_run, **_fields(repair))
         if not common.as_json():
-            term.data(f"{term.style(repair.kind, 'green')}  {repair.what}")
+            term.told(f"{term.style(repair.kind, 'green')}  {repair.what}")
     for alert in done.raised:
         term.event("alert", dry_run=dry_run, **_fields(alert))
         if not common.as_json():
-            term.data(f"{term.style(alert.kind, 'yellow')}  {alert.what}")
-            term.data(f"      {term.style('hint:', 'cyan')} {alert.command}")
+            term.told(f"{term.style(alert.kind, 'yellow')}  {figures.local(alert.what)}")
+            term.told(f"      {term.style('hint:', 'cyan')} {alert.command}")
     if not done.alone:
         term.say("a loop is at work here: its legs, and all worktrees and refs, are left to a later pass")
     if not done.repaired and not done.raised:
@@ -36,7 +37,7 @@ def command(*, dry_run: bool) -> int:
     if standing:
         term.say(f"{len(standing)} raised before and not settled: relay reap -v")
     for alert in standing:
-        term.detail(f"{alert.kind}, since {alert.since}: {alert.what}\n      {alert.command}")
+        term.detail(figures.local(f"{alert.kind}, since {alert.since}: {alert.what}\n      {alert.command}"))
     if dry_run and done.repaired:
         term.hint("relay reap")
     return 0

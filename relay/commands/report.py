@@ -11,7 +11,7 @@ from relay.commands import common
 from relay.errors import Exit, RelayError
 from relay.host import files, term
 from relay.record.ledger import Ledger
-from relay.report import morning, pick
+from relay.report import figures, lines, morning, pick
 from relay.report.morning import Morning
 from relay.terms import Night
 
@@ -29,6 +29,9 @@ def command(wanted: str | None, named: str | None, file: str | None, opened: boo
     """
     if wanted is not None and named is not None:
         raise RelayError("a report is about a night or about a run", hint="relay report --night, or relay report RUN")
+    if file == "-" and common.as_json():
+        hint = "relay report --json, or with --html FILE"
+        raise RelayError("`--html -` and `--json` would both write to stdout", hint=hint)
     here = common.ledger()
     night = None if wanted is not None else _night(here, named)
     run = "" if night is not None else common.named(here, wanted) if wanted is not None else pick.run(here, None)
@@ -69,6 +72,9 @@ def _write(file: str, page: bytes) -> None:
         term.raw(page)
         return
     path = common.folder() / file
+    if not path.parent.is_dir():
+        hint = f"mkdir -p {shlex.quote(str(path.parent))}"
+        raise RelayError(f"there is no folder `{path.parent}`", hint=hint)
     files.write(path, page)
     term.event("page", path=str(path.absolute()), bytes=len(page))
     term.say(f"wrote {path}, {len(page) / 1024:.0f} KiB")
@@ -93,18 +99,22 @@ def _told(here: Ledger, night: Night | None, run: str) -> int:
     if common.as_json():
         _events(told)
         return 0
-    term.data(term.style(told.headline, "bold"))
+    term.told(term.style(told.headline, "bold"))
     if told.night is not None:
-        term.data(f"{morning.when(told.night)}: {morning.summary(told)}; {told.ended}".rstrip("; "))
+        said = f"{morning.when(told.night)}: {morning.summary(told)}; {figures.local(told.ended, told.zone)}"
+        term.told(said.rstrip("; "))
         for part in told.purse:
             term.data(f"  {part.what}: {part.used} of {part.given}")
-    rows, headers = morning.rows(told)
+    if said := lines.asof(told):
+        term.told(said)
+    rows, headers = lines.rows(told)
     if rows:
         term.data("")
         term.table(rows, headers)
-    for lines in (morning.asked(told, at), morning.before(told.waiting, at), morning.passed_over(told.skipped)):
-        if lines:
-            term.data("\n" + "\n".join(lines))
+    before = lines.before(told.waiting, told.remarks, at, told.zone)
+    for block in (lines.asked(told, at), before, lines.passed_over(told)):
+        if block:
+            term.told("\n" + "\n".join(block))
     return 0
 
 
@@ -120,6 +130,7 @@ def _events(told: Morning) -> None:
             title=one.title,
             outcome=one.outcome,
             forced=one.forced,
+            breached=one.breached,
             yours=one.yours,
             needs=one.needs,
             question=one.question,
@@ -133,9 +144,17 @@ def _events(told: Morning) -> None:
             night=msgspec.to_builtins(item) if item is not None else None,
         )
     for one in told.waiting:
-        term.event("waiting", run=one.run, outcome=one.outcome, next=[command.text for command in one.commands])
+        term.event(
+            "waiting",
+            run=one.run,
+            title=one.title,
+            outcome=one.outcome,
+            needs=one.needs,
+            question=one.question,
+            next=[command.text for command in one.commands],
+        )
     for skipped in told.skipped:
         term.event("skipped", **msgspec.to_builtins(skipped))
-    for alert in told.alerts:
+    for alert in (*(one for beside in told.remarks.values() for one in beside), *told.alerts):
         fields = msgspec.to_builtins(alert)
         term.event("alert", about=fields.pop("kind"), **fields)

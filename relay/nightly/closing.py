@@ -1,24 +1,28 @@
 """The end of a night: what it came to in a line each, the page, and the one notice."""
 
-from relay import nights, notify, telling
-from relay.errors import RelayError
+from collections.abc import Sequence
+
+from relay import nights, notify
 from relay.host import clock, files, term
 from relay.nightly import watch
-from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
-from relay.report import morning
+from relay.report import account, figures, morning
+from relay.report import lines as told
 from relay.report import run as report
-from relay.rules import plan as rules
 from relay.terms import Item, Night, Receipt, Struct
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """What a night came to for one run, or for a spec that it did not run; `next` is what to type, if anything."""
+    """What a night came to for one run, or for a spec that it did not run.
+
+    `question` is what an agent asks, `next` what to type, if anything.
+    """
 
     item: Item
     stands: str
     cost: str
     into: str = ""
+    question: str = ""
     next: str = ""
 
     @property
@@ -28,14 +32,15 @@ class Line(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Say it in one line."""
+        """Say it in one line, and below it what is asked and what to type."""
         parts = [
             self.stands + f" into {self.into}" * bool(self.into),
             self.name,
             self.cost * (self.item.did != "skipped"),
-            self.item.reason,
+            figures.local(self.item.reason),
         ]
-        return "  ".join(filter(None, parts))
+        asks = " ".join(self.question.split())[: told.LONG]
+        return "\n    ".join(filter(None, ("  ".join(filter(None, parts)), asks, self.next)))
 
 
 def lines(ledger: Ledger, night: Night, at: str = "") -> list[Line]:
@@ -46,39 +51,36 @@ def lines(ledger: Ledger, night: Night, at: str = "") -> list[Line]:
 def _line(ledger: Ledger, night: Night, item: Item, at: str) -> Line:
     if item.run is None:
         return Line(item=item, stands="skipped", cost="")
-    try:
-        plan, chain = ledgers.read_plan(ledger, item.run), ledgers.receipts(ledger, item.run)
-    except (RelayError, OSError):
-        return Line(item=item, stands="unreadable", cost="", next=f"relay {at}verify {item.run}")
-    step = rules.next_leg(plan, chain)
-    told = telling.next_command(item.run, step).splitlines()[0].replace("relay ", f"relay {at}")
-    done = isinstance(step, rules.End) and step.outcome in {"shipped", "not-accepted"}
-    stands = rules.standing(plan, step)
+    one = account.of(ledger, item.run, at)
+    chain = one.glance.chain if one.glance is not None else ()
+    command = None if one.stands in {"shipped", "not-accepted"} else told.first(one)
     return Line(
         item=item,
-        stands=f"skipped, {stands}" if item.did == "skipped" else stands,
-        cost=_cost(item, [leg for leg in chain if leg.kind != "act" and leg.started >= night.started]),
-        into=morning.into(chain) if stands.startswith("shipped") else "",
-        next="" if done else told,
+        stands=f"skipped, {one.told}" if item.did == "skipped" else one.told,
+        cost=_cost(night, item, chain) if one.glance is not None else "",
+        into=morning.into(chain) if one.stands == "shipped" else "",
+        question=one.question,
+        next=command.text if command is not None else "",
     )
 
 
-def _cost(item: Item, legs: list[Receipt]) -> str:
+def _cost(night: Night, item: Item, chain: Sequence[Receipt]) -> str:
     """Write what a run cost tonight; where a part of it is not known, it is at least that."""
+    legs = (leg for leg in chain if leg.kind != "act" and leg.started >= night.started)
     unknown = any(leg.cost_microusd is None for leg in legs)
     if unknown and not item.microusd:
         return report.dollars(None)
     return "at least " * unknown + report.dollars(item.microusd)
 
 
-def headline(told: list[Line], night: Night) -> str:
+def headline(found: list[Line], night: Night) -> str:
     """Say in a few words what came of a night."""
-    ran = [line.stands for line in told if line.item.did != "skipped"]
+    ran = [line.stands for line in found if line.item.did != "skipped"]
     counts = ", ".join(f"{ran.count(stands)} {stands}" for stands in sorted(set(ran), key=ran.index))
     said = f"{report.count(len(ran), 'run')}: {counts}" if ran else "nothing ran"
-    skipped = len(told) - len(ran)
+    skipped = len(found) - len(ran)
     why = "" if night.ended_by == "done" else f"; it ended by {night.ended_by}"
-    return said + f", {skipped} skipped" * bool(skipped) + why
+    return said + f"; {skipped} not run" * bool(skipped) + why
 
 
 def tell(ledger: Ledger, night: Night) -> bool:
@@ -120,17 +122,16 @@ def unwritten(ledger: Ledger, why: str) -> None:
 
 def _notice(ledger: Ledger, night: Night) -> notify.Sent:
     at = morning.elsewhere(ledger)
-    told = lines(ledger, night, at)
-    said = [line.text + f"\n  {line.next}" * bool(line.next) for line in told]
+    found = lines(ledger, night, at)
     raised = report.count(len(night.alerts), "thing")
     notice = notify.Notice(
         event="night",
         key=f"night.{night.id}",
-        title=headline(told, night),
+        title=headline(found, night),
         text="\n".join(
-            [night.reason] * bool(night.reason)
-            + said
-            + morning.before(morning.waiting(ledger, night, at), at)
+            [figures.local(night.reason)] * bool(night.reason)
+            + [line.text for line in found]
+            + told.before(morning.waiting(ledger, night, at), {}, at)
             + [f"the reaper raised {raised}"] * bool(night.alerts)
         ),
         cost=report.dollars(sum(item.microusd for item in night.items)),

@@ -7,16 +7,20 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from relay import telling
+from relay.errors import RelayError
 from relay.host import clock, git
 from relay.reaper.look import Run
 from relay.reaper.tally import Tally
+from relay.report import account, figures
 from relay.rules import history
 from relay.rules import plan as rules
 from relay.terms import Reap
 
 RUN_ID: Final = re.compile(r"\d{6}-\d{4}-[a-z0-9-]+")
 """How the id of a run looks: a branch `relay/NAME` of another shape is the person's own."""
+
+AWAITED: Final = frozenset({"accepted", "needs-human", "breach"})
+"""Outcomes of a run whose notes a person is about to act on."""
 
 
 def look(tally: Tally, runs: list[Run], settings: Reap) -> None:
@@ -90,21 +94,41 @@ def _waiting(tally: Tally, runs: Iterable[Run], days: float) -> None:
 
 
 def _moved(tally: Tally, runs: Iterable[Run]) -> None:
-    """Raise, once a run, that the base moved on under notes that a person is about to act on."""
+    """Raise that the base changed files since, which a run that a person is about to act on changes too.
+
+    What moved elsewhere, as with every run that is shipped, misleads nobody. The key names the base that the notes are
+    about, so that after a rebase this is settled, or another thing.
+    """
     tips: dict[str, str | None] = {}
     for run in runs:
-        if run.plan is None or run.held or run.outcome not in {"accepted", "needs-human"}:
+        if run.plan is None or run.held or run.outcome not in AWAITED or run.plan.ship.method == "command":
             continue
-        if run.plan.base_ref not in tips:
-            tips[run.plan.base_ref] = git.resolve(tally.ledger.repo, run.plan.base_ref)
-        base, tip = history.base(run.plan, run.chain), tips[run.plan.base_ref]
-        if tip is not None and tip != base and run.plan.ship.method != "command":
-            name = run.plan.base_ref.removeprefix("refs/heads/")
-            what = f"`{name}` has moved on since the notes of {run.id} were written: they are about `{base[:12]}`"
-            tally.alert("moved", run.id, what, _next(run), run.id)
+        ref = run.plan.base_ref
+        if ref not in tips:
+            tips[ref] = git.resolve(tally.ledger.repo, ref)
+        base, tip = history.base(run.plan, run.chain), tips[ref]
+        if tip is None or tip == base:
+            continue
+        about = f"{run.id}/{base[:12]}"
+        try:
+            both = _paths(tally, base, history.head(run.plan, run.chain)) & _paths(tally, base, tip)
+        except RelayError:  # a commit is lost, and that is raised by itself
+            tally.unsure("moved", about)
+            continue
+        if both:
+            more = f" and {len(both) - 1} more of the files" if len(both) > 1 else ""
+            name, file = ref.removeprefix("refs/heads/"), figures.named(min(both))
+            what = f"`{name}` changed `{file}`{more} since `{base[:12]}`, which the notes of {run.id} are about;"
+            what += " the run changes it too" if len(both) == 1 else " the run changes them too"
+            tally.alert("moved", about, what, _next(run), run.id)
+
+
+def _paths(tally: Tally, before: str, after: str) -> set[str]:
+    return {change.path for change in git.numstat(tally.ledger.repo, before, after)}
 
 
 def _next(run: Run) -> str:
     """Return the one command that goes on with a run, without what is said about it."""
-    step = run.step
-    return telling.next_command(run.id, step).splitlines()[0].partition("    ")[0] if step is not None else ""
+    if run.plan is None or run.step is None:
+        return ""
+    return next((command.text for command in account.commands(run.plan, run.chain, run.step)), "")

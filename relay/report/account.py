@@ -32,8 +32,6 @@ SAID: Final = {
 }
 """How an outcome is said of one run, and of several; what a person sent out though nothing accepted it stands apart."""
 
-BREACHED: Final = "a boundary was crossed: {}"
-
 SETTLED: Final = frozenset({"accepted", "proposed", "shipped"})
 
 
@@ -120,7 +118,7 @@ def of(ledger: Ledger, run: str, at: str = "") -> Account:
         title=glance.plan.title,
         outcome=glance.outcome,
         yours=isinstance(step, rules.Human | rules.Accepted) and not glance.held,
-        needs=BREACHED.format(glance.needs) if _reason(step) == "breach" else glance.needs,
+        needs=glance.needs,
         question=_question(ledger, chain, step),
         commands=() if glance.held else _cleared(commands(glance.plan, chain, step, at), left, _reason(step)),
         spent=figures.spent(chain),

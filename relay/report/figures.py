@@ -16,6 +16,8 @@ DAY: Final = 86400
 UNSEEN: Final = "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f"
 """Letters that are not seen, or turn the direction of others, as a part of a regular expression."""
 
+_STAMP: Final = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)(?!\w)")
+
 _ODD: Final = re.compile(f"[\0-\x1f\x7f-\x9f\u2028\u2029\ufdd0-\ufdef{UNSEEN}]")
 
 
@@ -39,6 +41,11 @@ class Spent(Struct, frozen=True, kw_only=True):
         if self.unknown and not self.microusd:
             return runs.dollars(None)
         return "at least " * bool(self.unknown) + runs.dollars(self.microusd)
+
+    @property
+    def price(self) -> str:
+        """Say it in a column of costs, whose header says what it is."""
+        return self.money.removeprefix("cost ")
 
     @property
     def time(self) -> str:
@@ -78,9 +85,12 @@ def _tokens(leg: Receipt) -> int:
 
 
 def span(seconds: float) -> str:
-    """Write a span in its two largest units: `0.4 s`, `42 s`, `12 min`, `1 h 04 min`, `2 d 3 h`."""
-    if seconds < MINUTE:
-        return f"{seconds:.1f} s" if 0 < seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004 - two digits say enough
+    """Write a span to two digits or more: `0.4 s`, `42 s`, `1 min 19 s`, `12 min`, `1 h 04 min`, `2 d 3 h`."""
+    if seconds < 10:  # noqa: PLR2004 - two digits say enough
+        return f"{seconds:.1f} s" if seconds > 0 else "0 s"
+    if seconds < 10 * MINUTE:
+        minutes, rest = divmod(round(seconds), MINUTE)
+        return f"{minutes} min" + f" {rest:02} s" * bool(rest) if minutes else f"{rest} s"
     if seconds < HOUR:
         return f"{seconds / MINUTE:.0f} min"
     if seconds < DAY:
@@ -122,6 +132,20 @@ def zone(stamp: str) -> str:
     """Name the zone that `hour` and `day` are in."""
     at = moment(stamp)
     return (at.tzname() or "") if at is not None else ""
+
+
+def at(stamp: str, known: str = "") -> str:
+    """Write a stamp as a local day and hour: `2026-12-01 22:00 EST`, without the zone that the reader knows already."""
+    found = moment(stamp)
+    if found is None:
+        return stamp
+    there = found.tzname() or ""
+    return f"{found:%Y-%m-%d %H:%M:%S}".removesuffix(":00") + f" {there}" * (bool(there) and there != known)
+
+
+def local(text: str, known: str = "") -> str:
+    """Write each stamp that stands in a text of Relay's as a person reads it; files and events keep theirs in UTC."""
+    return _STAMP.sub(lambda found: at(found[0], known), text)
 
 
 def plural(number: int, one: str, many: str) -> str:

@@ -1,22 +1,23 @@
 """What a person is told first of a night, or of a run: how each run stands, what needs them, what to type.
 
-The page and the lines on the terminal say the same, from the same account.
+The page and the lines on the terminal (`lines`) say the same, from the same account.
 """
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from relay import alerts, nights
-from relay.host import pids
+from relay import nights
+from relay.host import clock, pids
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
-from relay.report import account, figures
+from relay.report import account, figures, raised
 from relay.report import run as runs
 from relay.report.account import SAID, Account
 from relay.report.figures import Spent
+from relay.rules import plan as rules
 from relay.terms import Alert, Item, Night, Receipt, Struct
 
 ENDED: dict[str, str] = {
@@ -35,6 +36,7 @@ ENDED: dict[str, str] = {
 
 ORDER = (
     "unreadable",
+    "breach",
     "needs-human",
     "accepted",
     "stopped",
@@ -47,15 +49,6 @@ ORDER = (
     "not-accepted",
 )
 """Outcomes in the order in which they concern a person."""
-
-SOME = 5
-"""Alerts that are told in lines; the others are counted."""
-
-FEW = 3
-"""Runs from before a night that are named in lines; the others are counted."""
-
-WIDE = 60
-"""Characters of what a run needs that the terminal shows in its table."""
 
 
 class Used(Struct, frozen=True, kw_only=True):
@@ -71,7 +64,9 @@ class Morning(Struct, frozen=True, kw_only=True):
     """A night, or a run alone: accounts of the runs, what was not run and why, what was raised to a person.
 
     `shares` are what the night used for each run, which may have used more before it or since. `waiting` are the runs
-    from before that a person has to do something for, and that the night could do nothing with.
+    from before that a person has to do something for, and that the night could do nothing with. `remarks` were raised
+    about a run that is told anyway. `zone` is the one that times are told in, `now` when it was told, a stamp, where
+    that is not how the night ended.
     """
 
     night: Night | None
@@ -81,8 +76,11 @@ class Morning(Struct, frozen=True, kw_only=True):
     skipped: tuple[Item, ...] = ()
     waiting: tuple[Account, ...] = ()
     alerts: tuple[Alert, ...] = ()
+    remarks: dict[str, tuple[Alert, ...]] = {}
     spent: Spent = Spent()
     under_way: bool = False
+    zone: str = ""
+    now: str = ""
 
     @property
     def yours(self) -> list[Account]:
@@ -91,13 +89,56 @@ class Morning(Struct, frozen=True, kw_only=True):
 
     @property
     def headline(self) -> str:
-        """Say in a line what came of the runs: `2 need you, 1 accepted, 1 waits for its quota`."""
+        """Say in a line what came of the runs: `2 need you, 1 accepted, 1 waits for its quota`; and what since then."""
         if not self.accounts:
             left = len(self.waiting)
             return "nothing ran" + f", {left} wait{'s' * (left == 1)} from before" * bool(left)
-        count = Counter(one.apart for one in self.accounts)
-        said = [f"{count[name]} {SAID[name][count[name] > 1]}" for name in ORDER if count[name]]
-        return ", ".join(said)
+        then, now = _counted(map(self.then, self.accounts)), _counted(one.apart for one in self.accounts)
+        return now if then == now else f"at its end {then}; now {now}"
+
+    def then(self, one: Account) -> str:
+        """Return what a run was counted as when the night ended, as far as that was written down."""
+        item = self.items.get(one.run)
+        if item is None or not item.outcome or not self.since(one):
+            return one.apart
+        legs = [sealed for sealed in self._chain(one) if sealed.kind != "act"]
+        breached = item.outcome == "needs-human" and bool(legs) and legs[-1].ended_by == "breach"
+        return "breach" if breached else item.outcome.split(" ", maxsplit=1)[0]
+
+    def since(self, one: Account) -> bool:
+        """Tell whether something became of a run since the night ended, by whoever it was."""
+        item, over = self.items.get(one.run), self.night.ended if self.night is not None else None
+        if item is None or not item.outcome or over is None:
+            return False
+        if item.outcome.split(" ", maxsplit=1)[0] != one.stands:
+            return True
+        return one.glance is not None and any(sealed.ended > over for sealed in one.glance.chain)
+
+    def score(self, one: Account) -> str:
+        """Return the criteria that held when the night ended."""
+        if not self.since(one):
+            return one.score
+        return next((sealed.score for sealed in reversed(self._chain(one)) if sealed.score), "")
+
+    def _chain(self, one: Account) -> tuple[Receipt, ...]:
+        over = (self.night.ended if self.night is not None else None) or "~"
+        chain = one.glance.chain if one.glance is not None else ()
+        return tuple(sealed for sealed in chain if sealed.ended <= over)
+
+    def said(self, one: Account) -> str:
+        """Say in words how a run stood when the night ended."""
+        then = self.then(one)
+        return SAID[then][0] if then in SAID and then != one.apart else self.stands(one)
+
+    def stands(self, one: Account) -> str:
+        """Say in words how a run stands now, and until when it waits."""
+        reset = until(one, self.zone)
+        return f"{one.said} until {reset}" if reset else one.said
+
+    def needs(self, one: Account) -> str:
+        """Say what a run needs, its times as a person reads them; nothing where its outcome says it."""
+        said = "" if one.needs == "approval" else one.needs
+        return figures.local(said, self.zone) if one.glance is not None else said
 
     @property
     def ended(self) -> str:
@@ -106,7 +147,7 @@ class Morning(Struct, frozen=True, kw_only=True):
             return ""
         if self.night.ended is None:
             return "it goes on" if self.under_way else "it was cut short"
-        if nights.KILLED in self.night.reason:
+        if nights.KILLED in self.night.reason.split("; "):
             return "it was killed"
         why = ENDED.get(self.night.ended_by or "", "")
         return f"{why} ({self.night.reason})" if self.night.reason and why else why or self.night.reason
@@ -140,9 +181,21 @@ def _used(what: str, used: str, given: str, amount: float, limit: float) -> Used
     return Used(what=what, used=used, given=given, share=min(1.0, amount / limit) if limit > 0 else 1.0)
 
 
+def _counted(names: Iterable[str]) -> str:
+    """Count outcomes in the order in which they concern a person."""
+    count = Counter(names)
+    return ", ".join(f"{count[name]} {SAID[name][count[name] > 1]}" for name in ORDER if count[name])
+
+
 def elsewhere(ledger: Ledger) -> str:
     """Return what goes behind `relay` for a reader who does not stand in the repository."""
     return f"-C {shlex.quote(str(ledger.repo.main_top or ledger.repo.common))} "
+
+
+def until(one: Account, known: str = "") -> str:
+    """Say until when a run waits for a quota; `known` is the zone that the reader knows."""
+    step = one.glance.step if one.glance is not None else None
+    return figures.at(step.until, known) if isinstance(step, rules.Wait) else ""
 
 
 def of_night(ledger: Ledger, night: Night, at: str = "") -> Morning:
@@ -153,14 +206,17 @@ def of_night(ledger: Ledger, night: Night, at: str = "") -> Morning:
             items[item.run] = _joined(items.get(item.run), item)
     found = [account.of(ledger, run, at) for run in items]
     shares = {one.run: _share(night, one, items[one.run]) for one in found}
-    return Morning(
+    older = waiting(ledger, night, at)
+    remarks, alone = raised.told(ledger, at, [*found, *older])
+    told = Morning(
         night=night,
-        accounts=tuple(sorted(found, key=lambda one: (not one.yours, ORDER.index(one.stands)))),
+        accounts=tuple(sorted(found, key=lambda one: (not one.yours, ORDER.index(one.apart)))),
         items=items,
         shares=shares,
         skipped=tuple(item for item in night.items if item.run is None or item.did == "skipped"),
-        waiting=waiting(ledger, night, at),
-        alerts=_raised(ledger, at),
+        waiting=older,
+        alerts=alone,
+        remarks=remarks,
         spent=Spent(
             microusd=sum(item.microusd for item in night.items),
             tokens=sum(item.tokens for item in night.items),
@@ -168,7 +224,11 @@ def of_night(ledger: Ledger, night: Night, at: str = "") -> Morning:
             unknown=sum(share.unknown for share in shares.values()),
         ),
         under_way=night.relay is not None and pids.alive(night.relay),
+        zone=figures.zone(night.started),
     )
+    newest = nights.newest(ledger)
+    old = night.ended is not None and newest is not None and newest.started > night.started
+    return msgspec.structs.replace(told, now=clock.stamp()) if old or any(map(told.since, found)) else told
 
 
 def waiting(ledger: Ledger, night: Night, at: str = "") -> tuple[Account, ...]:
@@ -176,18 +236,7 @@ def waiting(ledger: Ledger, night: Night, at: str = "") -> tuple[Account, ...]:
     touched, minute = {item.run for item in night.items}, night.id[: len("261129-0230")]
     older = (run for run in ledgers.runs(ledger) if run not in touched and run[: len(minute)] <= minute)
     found = (account.of(ledger, run, at) for run in older)
-    return tuple(sorted((one for one in found if one.yours), key=lambda one: ORDER.index(one.stands)))
-
-
-def before(found: Sequence[Account], at: str = "") -> list[str]:
-    """List what waits from before, the first of it with what to type."""
-    if not found:
-        return []
-    width = max(len(one.stands) for one in found[:FEW])
-    lines = [f"  {one.stands:{width}}  {one.commands[0].text if one.commands else one.run}" for one in found[:FEW]]
-    left = len(found) - len(lines)
-    more = [f"  and {left} more: relay {at}status"] if left else []
-    return [f"waiting from before: {runs.count(len(found), 'run')}", *lines, *more]
+    return tuple(sorted((one for one in found if one.yours), key=lambda one: ORDER.index(one.apart)))
 
 
 def into(chain: Sequence[Receipt]) -> str:
@@ -211,18 +260,10 @@ def _share(night: Night, one: Account, item: Item) -> Spent:
 def of_run(ledger: Ledger, run: str, at: str = "") -> Morning:
     """Tell one run alone, with what was raised about it."""
     one = account.of(ledger, run, at)
-    raised = tuple(alert for alert in _raised(ledger, at) if alert.run == run)
-    return Morning(night=None, accounts=(one,), alerts=raised, spent=one.spent)
-
-
-def _raised(ledger: Ledger, at: str) -> tuple[Alert, ...]:
-    """Return what is raised, its commands as the reader can type them."""
-    return tuple(
-        msgspec.structs.replace(alert, command=alert.command.replace("relay ", f"relay {at}", 1))
-        if alert.command.startswith("relay ")
-        else alert
-        for alert in alerts.all(ledger)
-    )
+    remarks, alone = raised.told(ledger, at, [one])
+    mine = tuple(alert for alert in alone if alert.run == run)
+    zone = figures.zone(clock.stamp())
+    return Morning(night=None, accounts=(one,), alerts=mine, remarks=remarks, spent=one.spent, zone=zone)
 
 
 def _joined(before: Item | None, item: Item) -> Item:
@@ -250,33 +291,3 @@ def when(night: Night) -> str:
     """Say when a night was: its day, from when to when, in the zone of this machine."""
     until = f" to {figures.hour(night.ended)}" if night.ended else ""
     return f"{figures.day(night.started)}, {figures.hour(night.started)}{until} {figures.zone(night.started)}".rstrip()
-
-
-def rows(told: Morning) -> tuple[list[list[str]], list[str]]:
-    """Return the table of the runs and its headers."""
-    found = []
-    for one in told.accounts:
-        spent = told.shares.get(one.run, one.spent)
-        needs = one.brief(WIDE)
-        if one.stands == "shipped" and one.glance is not None and (branch := into(one.glance.chain)):
-            needs = f"it is in {branch}"
-        found.append([one.run, one.told, one.score or "-", spent.money, spent.time, needs])
-    return found, ["run", "outcome", "score", "cost", "time", "needs"]
-
-
-def asked(told: Morning, at: str = "") -> list[str]:
-    """List what a person can type, the first command of each run that needs them first; then the oldest alerts."""
-    lines = []
-    for one in told.yours:
-        if one.question:
-            lines.append(f"{one.run} asks: {' '.join(one.question.split())[:200]}")
-        lines += [f"  {command.text}" for command in one.commands if command.note != "or"]
-    for alert in told.alerts[:SOME]:
-        lines += [f"{alert.what}", f"  {alert.command}"]
-    left = len(told.alerts) - SOME
-    return lines + [f"and {runs.count(left, 'more alert')}: relay {at}reap"] * (left > 0)
-
-
-def passed_over(items: Sequence[Item]) -> list[str]:
-    """Say of each entry that was skipped why."""
-    return [f"not run: {item.spec or item.run}: {item.reason or 'no reason was recorded'}" for item in items]

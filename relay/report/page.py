@@ -14,7 +14,7 @@ from relay import __version__
 from relay.host import redact, term
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
-from relay.report import columns, figures, morning, sheet
+from relay.report import columns, figures, lines, morning, sheet
 from relay.report import run as runs
 from relay.report import stats as counting
 from relay.report.morning import Morning
@@ -59,6 +59,7 @@ def _written(ledger: Ledger, told: Morning, counted: Stats | None) -> str:
         told=told,
         summary=morning.summary(told),
         when=morning.when(told.night) if told.night is not None else "",
+        asof=lines.asof(told),
         sheets={one.run: sheet.of(ledger, one) for one in told.accounts},
         at=morning.elsewhere(ledger),
         counted=counted,
@@ -93,7 +94,7 @@ def _environment() -> "jinja2.Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["named"] = figures.named
+    made.filters |= {"named": figures.named, "coded": _coded}
     made.globals |= {"figures": figures, "count": runs.count, "percent": counting.percent}
     return made
 
@@ -106,6 +107,20 @@ def _shown(value: Any) -> Any:  # noqa: ANN401 - whatever a template prints
     text = value[:LONGEST] + f" [cut: {cut} more characters]" if cut > 0 else value
     text = _UNSEEN.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
     return redact.own().text(term.plain(text))  # last, since a control could stand inside a secret
+
+
+def _coded(text: str) -> Any:  # noqa: ANN401 - as above
+    """Set what stands in backticks in a text of Relay's as code; where they do not pair, the text is as it is."""
+    import markupsafe
+
+    parts = str(_shown(text)).split("`")
+    if len(parts) % 2 == 0:
+        return text
+    pieces = (
+        markupsafe.Markup("<code>{}</code>").format(part) if at % 2 else markupsafe.escape(part)
+        for at, part in enumerate(parts)
+    )
+    return markupsafe.Markup().join(pieces)
 
 
 def _shipped(name: str) -> str:

@@ -31,13 +31,17 @@ STORIES = 100
 JUDGES = 8
 """Legs that have a column beside the findings: the newest."""
 
+FAILED = frozenset({"failed", "unconfirmed", "withdrawn", "interrupted"})
+"""Results of an act that came to nothing."""
+
 T = TypeVar("T")
 
 
 class Row(Struct, frozen=True, kw_only=True):
     """One leg or act in the table; `problems` are Relay's words, which may quote a program's.
 
-    `url` is where a proposal stands: a forge's word, so it is text to copy, and no link.
+    `tone` is `good`, `bad`, or `plain` for what a person did, which is neither. `url` is where a proposal stands:
+    a forge's word, so it is text to copy, and no link.
     """
 
     leg: str
@@ -46,7 +50,7 @@ class Row(Struct, frozen=True, kw_only=True):
     judge: bool
     who: str
     result: str
-    good: bool
+    tone: str
     files: tuple[Change, ...]
     more: int
     counts: str
@@ -157,11 +161,11 @@ def _row(sealed: Receipt) -> Row:
         judge=sealed.kind == "judge",
         who=", ".join(filter(None, who)),
         result=result,
-        good=result in telling.GOOD or act,
+        tone="good" if result in telling.GOOD else "plain" if act and result not in FAILED else "bad",
         files=sealed.changed[:FILES],
         more=len(sealed.changed[FILES:]),
         counts=", ".join(counts),
-        money="" if act or sealed.cost_microusd == 0 else runs.dollars(sealed.cost_microusd),
+        money="" if act or sealed.cost_microusd == 0 else figures.spent([sealed]).price,
         time="" if act else figures.span(sealed.seconds),
         problems=tuple(telling.problems(sealed)),
         url=(sealed.effect or {}).get("url", ""),

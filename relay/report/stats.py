@@ -14,8 +14,8 @@ from relay.report.figures import Spent
 from relay.report.findings import Tally
 from relay.terms import Receipt, Struct
 
-UNDECIDED: Final = frozenset({"open", "waiting", "unreadable"})
-"""Outcomes that say nothing yet about whether a run settles."""
+UNDECIDED: Final = frozenset({"open", "waiting", "needs-human", "unreadable"})
+"""Outcomes that say nothing yet about whether a run settles; of a leg that crossed its boundary it is said."""
 
 
 class Use(Struct, frozen=True, kw_only=True):
@@ -53,8 +53,13 @@ class Stats(Struct, frozen=True, kw_only=True):
 
     @property
     def decided(self) -> int:
-        """Count the runs of which it can be said whether they settled: not those that go on or wait."""
-        return sum(number for outcome, number in self.outcomes.items() if outcome not in UNDECIDED)
+        """Count the runs of which it can be said whether they settled: not those that go on, or wait for anybody."""
+        return sum(one.apart not in UNDECIDED for one in self.accounts)
+
+    @property
+    def undecided(self) -> int:
+        """Count the other runs."""
+        return len(self.accounts) - self.decided
 
     @property
     def settled(self) -> int:
@@ -69,7 +74,7 @@ class Stats(Struct, frozen=True, kw_only=True):
     @property
     def said(self) -> str:
         """List the outcomes, each with its number of runs: `1 accepted, 1 shipped (by hand, not accepted)`."""
-        counts = Counter(runs.told(one.stands, forced=one.forced) for one in self.accounts)
+        counts = Counter(map(_told, self.accounts))
         return ", ".join(f"{number} {outcome}" for outcome, number in counts.items())
 
     @property
@@ -90,6 +95,11 @@ class Stats(Struct, frozen=True, kw_only=True):
         return judged / self.spent.seconds if self.spent.seconds else None
 
 
+def _told(one: Account) -> str:
+    """Say how a run stands, all that nothing could check among the others."""
+    return one.told.replace(one.outcome, one.stands, 1)
+
+
 def count(ledger: Ledger, found: Sequence[str]) -> Stats:
     """Count over these runs; one that cannot be read counts as such, and makes of what all took a lower bound."""
     accounts = tuple(account.of(ledger, run) for run in found)
@@ -105,7 +115,7 @@ def count(ledger: Ledger, found: Sequence[str]) -> Stats:
         endings=dict(Counter(sealed.ended_by or "" for sealed in legs).most_common()),
         tallies=tuple(findings.tallies(legs)),
         partial=tuple(
-            Partial(run=one.run, outcome=runs.told(one.stands, forced=one.forced), score=one.score)
+            Partial(run=one.run, outcome=_told(one), score=one.score)
             for one in accounts
             if one.score and not one.settled
         ),
@@ -140,7 +150,8 @@ def lines(counted: Stats) -> list[str]:
     mean = "-" if counted.mean_rounds is None else f"{counted.mean_rounds:.1f}"
     told = [
         f"{runs.count(len(counted.accounts), 'run')}: {counted.said}",
-        f"settled: {counted.settled} of {counted.decided} that are decided, {percent(counted.settled_rate)}",
+        f"settled: {counted.settled} of {counted.decided} that are decided, {percent(counted.settled_rate)}"
+        + f"; {counted.undecided} not decided yet" * bool(counted.undecided),
         f"rounds: {mean} on average"
         + "".join(f"; {rounds}: {runs.count(number, 'run')}" for rounds, number in counted.rounds.items()),
         f"in all: {counted.spent.time} of agents, {counted.spent.money}, {counted.spent.volume}",
@@ -160,7 +171,7 @@ def uses(found: Sequence[Use], what: str, of: Spent) -> tuple[list[list[str]], l
             str(use.spent.legs),
             use.spent.time,
             percent(use.spent.seconds / of.seconds if of.seconds else None),
-            use.spent.money,
+            use.spent.price,
             use.spent.amount,
         ]
         for use in found

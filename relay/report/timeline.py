@@ -145,7 +145,11 @@ def draw(plan: Plan, chain: Sequence[Receipt]) -> Timeline | None:
         bars=tuple(_labelled(bars)),
         links=tuple(_links(bars)),
         gaps=tuple(
-            Gap(x=_share(one.at - one.shown, total), width=_share(one.shown, total), said=figures.span(one.pause))
+            Gap(
+                x=_share(one.at - one.shown, total),
+                width=_share(one.shown, total),
+                said=figures.span(_short(one.pause)),
+            )
             for one in placed
             if one.shown < one.pause
         ),
@@ -153,6 +157,11 @@ def draw(plan: Plan, chain: Sequence[Receipt]) -> Timeline | None:
         end=figures.hour(chain[-1].ended),
         said="; ".join(bar.said for bar in bars),
     )
+
+
+def _short(pause: float) -> float:
+    """Round a pause to whole minutes, for its strip is narrow."""
+    return pause if pause < figures.MINUTE else figures.MINUTE * round(pause / figures.MINUTE)
 
 
 def _share(seconds: float, total: float) -> float:
@@ -207,8 +216,8 @@ def _label(sealed: Receipt) -> str:
     number = sealed.leg.partition("-")[0]
     if sealed.kind == "act":
         return f"{number} {sealed.act}"
-    money = "$?" if sealed.cost_microusd is None else runs.dollars(sealed.cost_microusd)
-    return " ".join(filter(None, [number, money * (sealed.cost_microusd != 0), figures.span(sealed.seconds)]))
+    money = runs.dollars(sealed.cost_microusd) if sealed.cost_microusd else ""
+    return " ".join(filter(None, [number, money, figures.span(sealed.seconds)]))
 
 
 def _labelled(bars: Sequence[Bar]) -> list[Bar]:

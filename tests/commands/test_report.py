@@ -29,16 +29,18 @@ def test_the_newest_night_is_told_in_under_a_screen_with_what_to_type(five: tupl
     assert ran.code == 0, ran
     lines = ran.out.splitlines()
     assert len(lines) < 30, ran
-    assert lines[0] == "3 need you, 1 accepted, 1 waits for its quota"
+    assert lines[0] == "1 breached its boundary, 2 need you, 1 accepted, 1 waits for its quota"
     assert "5 runs, $6.25" in lines[1]
-    for said in (
-        f"{runs['strings']} asks: Should add() take strings as well?",
-        f"  relay answer {runs['strings']} TEXT",
-        f"  relay approve {runs['sum']}",
-        f"  relay resume {runs['docs']} --minutes 1",
-        "not run: tasks/later.md: not before 2026-12-01T00:00:00Z",
+    assert "not run: tasks/later.md: not before 2026-12-01 00:00" in lines, ran
+    for name, why, command in (
+        ("strings", "the agent asks: Should add() take strings as well?", f"relay answer {runs['strings']} TEXT"),
+        ("tests", "tree/calc.py appeared", f"relay show {runs['tests']}/02-review"),
+        ("sum", "", f"relay approve {runs['sum']}"),
     ):
-        assert said in lines, ran
+        at = next(number for number, line in enumerate(lines) if line.startswith(f"{runs[name]} "))
+        at += next(number for number, line in enumerate(lines[at:]) if line.endswith(f": {breakfast.TITLES[name]}"))
+        assert lines[at + 1 : at + 2 + bool(why)] == [f"  {said}" for said in (why, command) if said], ran
+    assert any(line.startswith(f"  relay resume {runs['docs']} --minutes ") for line in lines), ran
 
 
 def test_the_commands_of_a_report_from_elsewhere_lead_there(five: tuple[World, dict[str, str]]) -> None:
@@ -63,6 +65,8 @@ def test_json_lines_have_the_night_its_runs_and_what_was_passed_over(five: tuple
     assert (night["type"], night["ended_by"], len(night["items"])) == ("night", "done", 6)
     told = {event["run"]: event for event in rest if event["type"] == "run"}
     assert told.keys() == set(runs.values())
+    assert next(iter(told)) == runs["tests"], "a breach comes first"
+    assert [run for run, event in told.items() if event["breached"]] == [runs["tests"]]
     assert told[runs["sum"]]["next"][0] == f"relay approve {runs['sum']}"
     assert told[runs["strings"]]["question"] == "Should add() take strings as well?"
     assert told[runs["speed"]]["yours"] is False
@@ -82,7 +86,7 @@ def test_a_page_goes_to_a_file_or_to_stdout_and_is_the_same(five: tuple[World, d
 
 def test_a_night_is_found_by_its_id_and_one_that_is_none_is_refused(five: tuple[World, dict[str, str]]) -> None:
     world, runs = five
-    assert "3 need you" in world.relay("report", "--night", "261129-0417").out
+    assert "2 need you" in world.relay("report", "--night", "261129-0417").out
     ran = world.relay("report", "--night", "991231")
     assert (ran.code, ran.out) == (2, ""), ran
     ran = world.relay("report", runs["sum"], "--night")

@@ -70,7 +70,7 @@ def test_a_night_of_five_gives_one_record_one_page_and_one_notice_that_say_the_t
         for word in ("accepted", "needs-human", "waiting", *(item["run"] for item in night["items"])):
             assert word in said
         assert len(ran.out.splitlines()) < 24
-        assert "5 runs: 1 accepted, 3 needs-human, 1 waiting" in ran.out
+        assert "5 runs: 1 accepted, 2 needs-human, 1 breach, 1 waiting" in ran.out
         assert f"relay approve {night['items'][0]['run']}" in ran.out
         assert bell.events == ["night"], "none of the five sent one of its own"
         assert len(bell.text.splitlines()) < 24

@@ -15,7 +15,7 @@ from relay.record.ledger import Ledger
 from relay.terms import Nightly
 from tests.loop.faults import through
 from tests.reaper.scenes import again, alerts, command, reap, repaired, standing, with_a_worktree_kept
-from tests.world import World
+from tests.world import BROKEN, SPEC, World
 
 LATER = clock.parse("2099-01-01T00:00:00Z")
 
@@ -55,14 +55,29 @@ def test_days_to_wait_are_those_of_relay_toml(asked: World) -> None:
     assert "waiting" in alerts(reap(asked))
 
 
-def test_a_base_that_moved_on_is_raised_once_a_run(asked: World) -> None:
+def test_a_base_that_moved_on_elsewhere_is_no_alert_whoever_moved_it(asked: World) -> None:
     asked.commit({"news.txt": "1\n"})
-    events = reap(asked)
-    assert alerts(events) == ["moved"]
-    assert command(events, "moved") == f"relay approve {asked.only_run()}"
-    asked.commit({"news.txt": "2\n"})
     again(asked)
-    through(asked.relay("approve"))
+    first = asked.only_run()
+    asked.implementer({"other.txt": "2\n"})
+    other = SPEC.replace("grep -q 'return a + b' calc.py", "test -e other.txt")
+    through(asked.relay("run", asked.spec(other, name="other.md")))
+    through(asked.relay("approve", first))
+    again(asked)
+    assert standing(asked) == []
+
+
+def test_a_base_that_changed_what_a_run_changes_is_raised_once_and_settled_by_the_rebase(asked: World) -> None:
+    run, base = asked.only_run(), asked.git("rev-parse", "main")
+    asked.commit({"calc.py": f"# mine\n{BROKEN}", "news.txt": "1\n"})
+    [alert] = reaper.reap(_ledger(asked))
+    assert (alert.kind, alert.run, alert.command) == ("moved", run, f"relay approve {run}")
+    said = f"`main` changed `calc.py` since `{base[:12]}`, which the notes of {run} are about; the run changes it too"
+    assert alert.what == said
+    asked.commit({"calc.py": f"# mine, again\n{BROKEN}"})
+    again(asked)
+    asked.relay("approve")
+    assert "rebase" in {receipt.get("act") for receipt in asked.receipts()}
     reap(asked)
     assert standing(asked) == []
 
@@ -85,7 +100,7 @@ def test_a_run_that_cannot_be_read_is_raised_and_hides_no_other(asked: World) ->
     through(asked.relay("run", asked.spec(name="other.md")))
     receipt = asked.runs / first / "legs" / "01-implement" / "receipt.json"
     receipt.write_bytes(receipt.read_bytes() + b"x")
-    asked.commit({"news.txt": "1\n"})
+    asked.commit({"calc.py": f"# mine\n{BROKEN}"})
     assert alerts(reap(asked)) == ["moved", "run"]
     again(asked)
 

@@ -13,7 +13,7 @@ def test_five_runs_are_counted_by_what_they_came_to(tmp_path: Path) -> None:
     ledger = breakfast.repo(world)
     counted = stats.count(ledger, ledgers.runs(ledger))
     assert counted.outcomes == {"accepted": 1, "needs-human": 3, "waiting": 1}
-    assert (counted.settled, counted.decided, counted.settled_rate) == (1, 4, 0.25)
+    assert (counted.settled, counted.decided, counted.settled_rate) == (1, 2, 0.5)
     assert counted.rounds == {1: 4, 2: 1}
     assert counted.endings == {"reply": 7, "breach": 1, "budget": 1, "quota": 1}
     assert {use.name: (use.spent.legs, use.judge) for use in counted.phases} == {
@@ -33,7 +33,7 @@ def test_five_runs_are_counted_by_what_they_came_to(tmp_path: Path) -> None:
     assert drawn is not None
     assert len(drawn.columns) == 5
     assert [name for name, _, _ in drawn.phases] == ["implement", "review", "acceptance"]
-    assert "1 accepted, 3 needs-human, 1 waiting" in page.stats(ledger, counted)
+    assert "1 accepted, 2 needs-human, 1 breach, 1 waiting" in page.stats(ledger, counted)
 
 
 def test_findings_without_evidence_are_counted_against_their_reviewer(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from relay import nights
-from relay.report import page
+from relay.report import lines, page
 from tests.loop import dusk
 from tests.loop.dusk import Bell, newest, queued, went
 from tests.loop.faults import stopped, through
@@ -40,12 +40,14 @@ def test_a_night_with_nothing_to_do_names_what_waits_from_before_in_every_place(
     assert night is not None
     document = page.night(breakfast.repo(world), night)
     for said, at in ((told.out, ""), (bell.text, f"-C {world.root} "), (document, f"-C {world.root} ")):
-        assert f"relay {at}show {asks}/01-implement note" in said, "what is in trouble comes first"
+        assert f"relay {at}answer {asks} TEXT" in said, "what is in trouble comes first"
+        assert "Why?" in said
+        assert "Task 3" in said
         assert said.count(f"relay {at}approve ") > 1
     for said, at in ((told.out, ""), (bell.text, f"-C {world.root} ")):
         assert len(said.splitlines()) < SCREEN
         assert f"waiting from before: {COUNT} runs\n" in said
-        assert f"and {COUNT - 3} more: relay {at}status\n" in said
+        assert f"and {COUNT - lines.SOME} more: relay {at}status\n" in said
     assert told.out.startswith(f"nothing ran, {COUNT} wait from before\n")
     assert document.count('<p class="command">') >= COUNT
     events = [json.loads(line) for line in world.inside("report", "--json").out.splitlines()]
