@@ -4,11 +4,11 @@ import json
 
 import click
 
-from relay.commands import common
+from relay.commands import common, options
 from relay.host import repository, term
 
 
-@click.group("agents", invoke_without_command=True)
+@click.group("agents", cls=options.Group, invoke_without_command=True)
 @common.everywhere
 @click.pass_context
 def command(context: click.Context) -> int:

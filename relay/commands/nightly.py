@@ -14,7 +14,7 @@ from relay.terms import Night, Nightly
 )
 @click.option("--tokens", type=click.IntRange(1), help="Use N tokens at most, in and out together.")
 @click.option("--hours", type=click.FloatRange(0, min_open=True), help="End after N hours.")
-@click.option("--until", metavar="HH:MM", help="End at this hour, local time.")
+@click.option("--until", metavar="TIME", help="End then: 07:00, 2026-12-01 or 2026-12-01T07:00, local time.")
 @click.option("-n", "--dry-run", is_flag=True, help="Say what a night would do now; do and write nothing.")
 @click.option(
     "--scheduled", is_flag=True, help="A schedule starts it: a late one may be skipped, a dull one is silent."
@@ -49,6 +49,7 @@ def command(
 def _told(here: Ledger, done: Night) -> None:
     """Say what a night came to: a line for each run, and what to type."""
     from relay.nightly import closing
+    from relay.report import figures
 
     told = closing.lines(here, done)
     for line in told:
@@ -64,27 +65,29 @@ def _told(here: Ledger, done: Night) -> None:
             cost_microusd=item.microusd,
             tokens=item.tokens,
             seconds=item.seconds,
+            question=line.question or None,
             next=line.next,
         )
         if not common.as_json():
-            term.data(line.text)
-            if line.next:
-                term.data(f"    {line.next}")
+            term.told(line.text)
     term.event("night", id=done.id, ended_by=done.ended_by, reason=done.reason, alerts=done.alerts)
     if not common.as_json():
-        term.data(f"night {done.id}: {closing.headline(told, done)}" + f"  ({done.reason})" * bool(done.reason))
+        why = figures.local(done.reason)
+        term.told(f"night {done.id}: {closing.headline(told, done)}" + f"  ({why})" * bool(why))
     term.hint("relay report --night")
 
 
 def _rehearsed(here: Ledger, asked: Nightly) -> int:
     """Say what a night would do now."""
     from relay.nightly import rehearsal
+    from relay.report import figures
 
     for item in rehearsal.items(here, asked):
         term.event("item", did=item.did, run=item.run, spec=item.spec, reason=item.reason)
         if not common.as_json():
             does = {"started": "would start", "resumed": "would resume", "followed": "would look after"}
             said = does.get(item.did, "would skip")
-            term.data(f"{said}  {item.run or item.spec}" + f"  ({item.reason})" * bool(item.reason))
+            why = figures.local(item.reason)
+            term.told(f"{said}  {item.run or item.spec}" + f"  ({why})" * bool(why))
     term.say("nothing was run or written")
     return 0

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
-from relay.commands import common
+from relay.commands import common, options
 from relay.errors import Exit, RelayError
 from relay.host import files, term
 from relay.report import pick
 
 
-@click.group("note", no_args_is_help=True)
+@click.group("note", cls=options.Group, no_args_is_help=True)
 @common.everywhere
 def command() -> None:
     """Check a note, or make a lost one again."""

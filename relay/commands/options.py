@@ -13,6 +13,16 @@ if TYPE_CHECKING:
 KEPT: Final = "relay.everywhere"
 
 
+class Group(click.Group):
+    """A verb with verbs of its own: its help says the whole first sentence of each, which click would cut."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(limit=1000)) for name, one in found if one is not None])
+
+
 def everywhere(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add `-C`, `-q`, `-v` and `--json`: before the verb or after it, they mean the same."""
     for decorate in (

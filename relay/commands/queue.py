@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from relay.commands import common
+from relay.commands import common, options
 from relay.errors import RelayError
 from relay.host import term
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from relay.queue.adding import Added
 
 
-@click.group("queue", no_args_is_help=True)
+@click.group("queue", cls=options.Group, no_args_is_help=True)
 @common.everywhere
 def command() -> None:
     """Line up specs for `relay nightly`, which takes them one at a time."""
@@ -22,8 +22,14 @@ def command() -> None:
 @command.command("add")
 @click.argument("spec_files", metavar="SPEC...", nargs=-1, required=True, type=click.Path(readable=False))
 @click.option("--priority", type=int, metavar="N", help="Higher numbers go first; 0 if unsaid.")
-@click.option("--after", metavar="RUN|SPEC", help="Not before RUN, or the run of SPEC, is shipped.")
-@click.option("--not-before", metavar="TIME", help="22:00, 2026-12-01 or 2026-12-01T22:00, local time.")
+@click.option(
+    "--after", metavar="RUN|SPEC", help="Not before RUN, or the run of SPEC, is shipped; `none` takes that back."
+)
+@click.option(
+    "--not-before",
+    metavar="TIME",
+    help="22:00, 2026-12-01 or 2026-12-01T22:00, local time; `now` takes that back.",
+)
 @click.option("--again", is_flag=True, help="Also where a run was made from this very text already.")
 @common.everywhere
 def add(
@@ -31,8 +37,8 @@ def add(
 ) -> int:
     """Put specs at the end of the queue; each is read now, and again when its turn comes.
 
-    A spec that is queued keeps its place, and each option that is not said anew. One whose very text had its run is not
-    queued; where that was stopped or refused, it is.
+    A spec that is queued keeps its place, and each option that is not said anew: to change one, add it again. One whose
+    very text had its run is not queued; where that was stopped or refused, it is.
     """
     from relay import queue
     from relay.host import clock
@@ -41,25 +47,35 @@ def add(
 
     here = common.ledger()
     paths = [common.folder() / name for name in spec_files]
-    earliest = None if not_before is None else clock.stamp(night.moment(not_before, clock.now()))
+    earliest, now = "" if not_before == "now" else None, clock.now()
+    if not_before is not None and earliest is None:
+        earliest = clock.stamp(moment := night.moment(not_before, now))
+        if moment <= now:
+            term.say(f"{term.style('warning:', 'yellow')} `{not_before}` is over, so nothing waits for it")
     if after is not None and (common.folder() / after).is_file():
         after = str(common.folder() / after)
+    elif after == "none":
+        after = ""
     had = []
     for one in queue.add(here, paths, Wish(priority=priority, after=after, not_before=earliest, again=again)):
         had += [queue.where(here, one.spec)] * (one.how == "made")
-        _told(one)
+        _told(one, [name for name, value in (("after", after), ("not before", earliest)) if value == ""])
     many = "SPEC" if len(had) > 1 else "".join(shlex.quote(str(path)) for path in had)
     term.hint(f"relay queue add --again {many}" if had else "relay queue list")
     return 0
 
 
-def _told(one: "Added") -> None:
-    """Say what became of one spec, and what of its entry holds now."""
+def _told(one: "Added", back: list[str]) -> None:
+    """Say what became of one spec, and what of its entry holds now; `back` names what was taken back."""
+    from relay.report import figures
+
     entry, run = one.entry, f"`{one.run}`, made from this very text, is {one.outcome}"
     name = entry.id if entry is not None else None
     holds = {field: getattr(entry, field, None) for field in ("priority", "after", "not_before")}
     term.event("entry", how=one.how, id=name, spec=one.spec, **holds, run=one.run or None, outcome=one.outcome or None)
     now = ", ".join(f"{what.replace('_', ' ')} {value}" for what, value in holds.items() if value is not None)
+    now = figures.local(now)
+    now += "".join(f", `{what}` taken back" for what in back)
     said = {
         "added": "queued" + " again" * bool(one.run),
         "known": "queued already, with this very text; nothing was changed",
@@ -77,6 +93,7 @@ def listed() -> int:
     from relay import queue
     from relay.record import config
     from relay.record.config import Config
+    from relay.report import figures
 
     here = common.ledger()
     settings, commit = Config(), ""
@@ -92,7 +109,7 @@ def listed() -> int:
         term.event(
             "entry", id=name or None, spec=one.spec, priority=entry.priority if entry else 0, blocked=one.blocked
         )
-        rows.append([name or "-", one.spec, str(entry.priority) if entry is not None else "-", why])
+        rows.append([name or "-", one.spec, str(entry.priority) if entry is not None else "-", figures.local(why)])
     if not common.as_json():
         term.table(rows, ("entry", "spec", "priority", "why not now") if rows else ())
     for problem in queue.unreadable(here).values():
@@ -126,8 +143,10 @@ def move(entry: str, before: str | None, *, first: bool, last: bool) -> int:
     """Move an entry; it takes the priority of the place where it goes."""
     from relay import queue
 
-    if sum((first, last, before is not None)) != 1:
-        raise RelayError("say where to: --first, --before ENTRY or --last", hint=f"relay queue move {entry} --first")
+    if (said := sum((first, last, before is not None))) != 1:
+        what = "an entry goes to one place: say only one of" if said else "say where to:"
+        hint = f"relay queue move {shlex.quote(entry)} --first"
+        raise RelayError(f"{what} --first, --before ENTRY or --last", hint=hint)
     moved = queue.move(common.ledger(), entry, before=before, last=last)
     term.event("moved", id=moved.id, spec=moved.spec, priority=moved.priority, place=moved.place)
     term.say(f"{term.style(moved.id, 'bold')}  {moved.spec}: moved")

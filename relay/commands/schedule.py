@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from relay.commands import common
+from relay.commands import common, options
 from relay.errors import RelayError
 from relay.host import clock, term
 
@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from relay.schedule.job import Job
     from relay.schedule.methods import Name
 
-WAYS: Final = ("systemd", "cron", "launchd", "actions")
+WAYS: Final = ("systemd", "cron", "launchd", "actions", "github")
 """Spelled out, so that the help imports none of them."""
+
+
+def _way(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """Take `github` for the workflow that GitHub Actions start."""
+    return "actions" if value == "github" else value
 
 
 def _chosen(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -27,14 +32,20 @@ def _chosen(function: Callable[..., Any]) -> Callable[..., Any]:
     for decorate in (
         click.option("--missed", type=missed, help="What becomes of a night that the machine slept through."),
         click.option("--zone", metavar="ZONE", help="Read the time in this zone, such as Europe/Berlin."),
-        click.option("--with", "way", type=click.Choice(WAYS), help="What starts it (default: what is there)."),
+        click.option(
+            "--with",
+            "way",
+            type=click.Choice(WAYS),
+            callback=_way,
+            help="What starts it (default: what is there); `github` is another word for `actions`.",
+        ),
         click.option("--at", metavar="WHEN", help='"17 4 * * *", 02:30 or @daily (default: relay.toml, else 04:17).'),
     ):
         function = decorate(function)
     return function
 
 
-@click.group("schedule", no_args_is_help=True)
+@click.group("schedule", cls=options.Group, no_args_is_help=True)
 @common.everywhere
 def command() -> None:
     """Let this machine start the nights, and see when, how and whether it did."""
@@ -83,14 +94,34 @@ def show(at: str | None, way: "Name | None", zone: str | None, missed: str | Non
     """Print exactly what `install` would write, and write nothing."""
     from relay.schedule import methods
 
-    way, job = _planned(common.ledger(), at, way, zone, missed)
+    here, asked = common.ledger(), way
+    way, job = _planned(here, at, way, zone, missed)
     method = methods.METHODS[way]
     table = {"crontab": entry} if (entry := method.entry(job)) else {}
     for path, text in {**{str(path): data.decode() for path, data in method.texts(job).items()}, **table}.items():
         term.event("file", path=path, text=text)
         if not common.as_json():
             term.data(f"==> {path} <==\n{text}")
+    _explained(here, asked, way, job)
+    given = (("--at", at), ("--with", asked and _named(asked)), ("--zone", zone), ("--missed", missed))
+    words = (word for name, value in given if value is not None for word in (name, value))
+    term.hint(f"relay {_at()}schedule install {shlex.join(words)}".rstrip())
     return 0
+
+
+def _explained(here: "Ledger", asked: "Name | None", way: "Name", job: "Job") -> None:
+    """Say of what was shown what starts it, why that, and what installing it comes to."""
+    from relay.schedule import installed, methods
+
+    if asked is None:
+        others = " or ".join(_named(name) for name in methods.NAMES if name != way)
+        term.say(f"by {way}, since {methods.chosen()[1]}; --with takes {others} instead")
+    elif reason := methods.METHODS[way].unavailable():
+        term.say(f"{term.style('warning:', 'yellow')} {way} is not to be had here: {reason}")
+    found = installed.read(here)
+    instead = f"; what {found.method} starts here now goes" if found is not None and found.method != way else ""
+    starts = "" if way == "actions" else f"; the next night starts {_said(_next(way, job, 1)[0])}"
+    term.say(f"`install` {methods.DOES[way]}{instead}{starts}")
 
 
 @command.command("remove")
@@ -153,7 +184,7 @@ def status() -> int:
     if common.as_json():
         return 0
     rows = [
-        ("by", f"{found.method}, {job.name}"),
+        ("by", f"{_named(found.method)}, {job.name}"),
         ("at", f"{job.at}  ({job.zone or 'the clock of this machine'})"),
         ("installed", found.installed),
         ("armed", _coloured(armed or "it cannot be asked from here")),
@@ -246,6 +277,11 @@ def _next(way: str, job: "Job", count: int) -> list[datetime]:
 
 def _said(moment: datetime) -> str:
     return f"{moment:%a %Y-%m-%d %H:%M %Z}"
+
+
+def _named(way: str) -> str:
+    """Return a way by the word that a person knows."""
+    return "github" if way == "actions" else way
 
 
 def _told(job: "Job") -> dict[str, object]:

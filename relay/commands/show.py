@@ -131,7 +131,7 @@ def _run(here: Ledger, seen: Glance) -> int:
     branch = plan.base_ref.removeprefix("refs/heads/") or "a detached HEAD"
     term.data(f"{term.style(plan.run, 'bold')}  {plan.title}")
     stands = runs.coloured(seen.outcome, forced=seen.forced) + " (held)" * seen.held
-    term.data(f"{stands}, base {branch} at {seen.base[:12]}, head {seen.head[:12]}")
+    term.told(f"{stands}, base {branch} at {seen.base[:12]}, head {seen.head[:12]}")
     if seen.rows:
         term.data("")
         term.table(map(msgspec.structs.astuple, seen.rows), runs.Row.__struct_fields__)
@@ -143,9 +143,9 @@ def _run(here: Ledger, seen: Glance) -> int:
     if seen.needs or following:
         term.data("")
     if seen.needs:
-        term.data(f"needs: {seen.needs}")
+        term.told(f"needs: {seen.needs}")
     if following:
-        term.data("next: " + following.replace("\n", "\n      "))
+        term.told("next: " + following.replace("\n", "\n      "))
     return 0
 
 

@@ -1,8 +1,8 @@
-"""`relay status`: every run, how it stands, and what it needs; no git is run."""
+"""`relay status`: every run, how it stands, and what it needs; only what `--watch` says of the queue asks git."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,10 +12,17 @@ from relay.errors import RelayError
 from relay.host import clock, lock, term
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
+from relay.report import figures
 from relay.report import run as report
 from relay.rules import plan as rules
 
+if TYPE_CHECKING:
+    from relay.report.board import Doing
+
 ENDED = frozenset({"shipped", "not-accepted"})
+
+HEADERS = ("run", "outcome", "leg", "score", "time", "cost", "used so far", "needs", "next")
+"""The columns of `--watch`; those that have no room stand below each row."""
 
 PAUSE = 1.0
 """Seconds between two looks of `--watch`."""
@@ -24,7 +31,7 @@ PAUSE = 1.0
 @click.command("status")
 @click.option("-a", "--all", "everything", is_flag=True, help="List ended runs too.")
 @click.option("--offline", is_flag=True, help="Do not ask what became of open proposals.")
-@click.option("-w", "--watch", is_flag=True, help="Show it live, until Ctrl-C; it asks nobody but the ledger.")
+@click.option("-w", "--watch", is_flag=True, help="Show it live, until Ctrl-C; no forge is asked.")
 @common.everywhere
 def command(everything: bool, offline: bool, watch: bool) -> int:  # noqa: FBT001 - options
     """List the runs of this repository, newest last; an open proposal is looked after."""
@@ -39,11 +46,14 @@ def command(everything: bool, offline: bool, watch: bool) -> int:  # noqa: FBT00
             unasked = common.follow(here, ledgers.read_plan(here, run))
             line = _line(here, run, held=run == held)
             line["needs"] = unasked or line["needs"]
+        if (doing := _doing(here, line)) is not None:
+            line["leg"] = doing.leg
         term.event("run", **line)
         if _over(line) and not everything:
             hidden += 1
             continue
-        cells = (line["leg"] or "-", line["score"] or "-", line["needs"], line["next"])
+        leg = doing.told if doing is not None else line["leg"] or "-"
+        cells = (leg, line["score"] or "-", figures.local(str(line["needs"])), line["next"])
         rows.append([run, _stands(line), *map(str, cells)])
     if not common.as_json():
         term.table(rows, ("run", "outcome", "leg", "score", "needs", "next") if rows else ())
@@ -86,36 +96,21 @@ def _watch(here: Ledger, *, everything: bool) -> int:
     """Show all runs again and again; that the person ends it is its good end."""
     if common.as_json():
         raise RelayError("`--watch` is for people, and `--json` is for programs", hint="relay status --json")
-    lines = Lines(here)
+    from relay.report import board
+
+    lines, waiting = Lines(here), board.Waiting(here)
     try:
         with term.board() as show:
             while True:
                 lines.held = _held(here)
                 rows = [row for run in ledgers.runs(here) if (row := _row(lines, run, everything=everything))]
-                show(*_screen(rows, lines.held, [text for _, text in _raised(here)]))
+                rows.sort(key=lambda row: row[0] != lines.held)
+                said = [board.night(here), waiting.told, *(term.style(text, "yellow") for _, text in _raised(here))]
+                first = bool(rows) and rows[0][0] == lines.held
+                show(board.screen(rows, HEADERS, [text for text in said if text], first=first))
                 clock.pause(PAUSE)
     except KeyboardInterrupt:
         return 0
-
-
-def _screen(
-    rows: list[list[str]], held: str | None, raised: list[str]
-) -> tuple[list[list[str]], tuple[str, ...], list[str]]:
-    """Lay out what a screen has room for: the run in progress first, then the newest; how many are not shown; alerts.
-
-    Each row takes a line, so the lines can be counted; the others are a header, a blank one, and what is said below.
-    """
-    import textwrap
-
-    size = shutil.get_terminal_size()
-    said = [line for text in raised for line in textwrap.wrap(text, size.columns)]
-    said = [*([] if rows else ["no open runs"]), *said[: max(size.lines - 5, 1)]]
-    rows = sorted(rows, key=lambda row: row[0] != held)
-    if left := max(len(rows) - max(size.lines - len(said) - 3, 1), 0):
-        first = [row for row in rows[:1] if row[0] == held]
-        rows = [*first, *rows[left + len(first) :]]
-        said.insert(0, f"{report.count(left, 'older run')} not shown: relay status")
-    return rows, ("run", "outcome", "leg", "time", "needs, or used so far", "cost"), said
 
 
 class Lines:
@@ -144,24 +139,32 @@ class Lines:
                 yield str(path), found.st_ino, found.st_mtime_ns
 
 
+def _doing(here: Ledger, line: dict[str, object]) -> "Doing | None":
+    """Return the leg that is under way in the run of a line, where a loop works on it."""
+    if not line["held"] or line["outcome"] == "unreadable":
+        return None
+    from relay.report import board
+
+    return board.doing(here, ledgers.read_plan(here, str(line["run"])))
+
+
 def _row(lines: Lines, run: str, *, everything: bool) -> list[str] | None:
     """Return a run's line on the board, None where it is over and that is not asked for."""
-    from relay.report import board, figures
-
-    here, line = lines.ledger, lines.of(run)
+    line = lines.of(run)
     if _over(line) and not everything:
         return None
-    doing = (
-        board.doing(here, ledgers.read_plan(here, run)) if line["held"] and line["outcome"] != "unreadable" else None
-    )
+    doing = _doing(lines.ledger, line)
     spent = int(str(line["cost_microusd"])) + ((doing.microusd or 0) if doing is not None else 0)
     return [
         run,
         _stands(line),
         doing.told if doing is not None else str(line["leg"] or "-"),
+        str(line["score"] or "-"),
         figures.span(doing.seconds if doing is not None else float(str(line["seconds"]))),
-        doing.used if doing is not None else report.near(run, str(line["needs"])),
-        figures.Spent(microusd=spent, unknown=not line["cost_complete"]).money,
+        figures.Spent(microusd=spent, unknown=not line["cost_complete"]).price,
+        doing.used if doing is not None else "",
+        figures.local(report.near(run, str(line["needs"]))),
+        str(line["next"]),
     ]
 
 

@@ -28,11 +28,20 @@ _CODES: Final = dict(
 )
 _MARK: Final = re.compile(f"([\ufdd0-\ufdd7]){_WORD}|[\ufdd0-\ufdef]")
 
+_PIECE: Final = re.compile(rf"\s*(?:(?:{_MARK.pattern}|[(\"])*(?:`[^`]*`|relay(?: [^\s;,]+)+)\S*|\S+)")
+"""What is not broken: a word, what stands in backticks, a command of Relay's to the next comma, semicolon or gap."""
+
+_TYPED: Final = re.compile(
+    rf"(?:(?<=:)|\s*(?=(?:export|git|gh|glab|apt|apt-get|mkdir|rm|kill|loginctl) )) ?[^\s;,]+(?: [^\s;,]+)*[;,]?"
+    rf"|{_PIECE.pattern}"
+)
+"""What is not broken in a hint: as above, and what follows a colon, or the name of a program that Relay hints at."""
+
 GAP: Final = 2
 """Blanks between two columns."""
 
 LEAST: Final = 12
-"""Columns of a terminal below which a cell is left out rather than cut."""
+"""Columns that a text below its row has at least."""
 
 
 def marked(text: str, colour: Colour) -> str:
@@ -70,18 +79,19 @@ def widths(lines: Sequence[Sequence[str]]) -> list[int]:
     return [max(wide(line[at]) for line in lines if at < len(line)) for at in range(max(map(len, lines)))]
 
 
-def laid(lines: Sequence[Sequence[str]], names: Sequence[str], room: int | None) -> Iterator[str]:
-    """Yield rows as aligned lines; what has no room stands below its row, indented, after the name of its column.
+def laid(lines: Sequence[Sequence[str]], names: Sequence[str], room: int | None) -> Iterator[list[str]]:
+    """Yield the lines of each row, aligned; what has no room stands below it, indented, after the name of its column.
 
     `names` are the headers, of which `lines` has the first one where there are any; with `room` None all has room.
     """
     found = widths(lines)
     fitting = (at for at in range(len(found), 1, -1) if room is None or sum(found[:at]) + GAP * (at - 1) <= room)
     beside = next(fitting, 1)
-    for at, (line, text) in enumerate(zip(lines, _aligned(lines, found[:beside]), strict=True)):
-        yield text
-        if room is not None and (at or not names):
-            yield from _below(zip_longest(names[beside : len(line)], line[beside:], fillvalue=""), room)
+    for at, line in enumerate(lines):
+        cells = (cell + " " * (width - wide(cell)) for cell, width in zip(line, found[:beside], strict=False))
+        left = zip_longest(names[beside : len(line)], line[beside:], fillvalue="")
+        below = _below(left, room) if room is not None and (at or not names) else ()
+        yield [(" " * GAP).join(cells).rstrip(), *below]
 
 
 def _below(left: Iterable[tuple[str, str]], room: int) -> Iterator[str]:
@@ -101,57 +111,27 @@ def _below(left: Iterable[tuple[str, str]], room: int) -> Iterator[str]:
         else:
             found.append((said, command))
     for said, command in found:
-        yield from (f"    {line}" for line in ([said] if command else _wrapped(said, max(room - 4, LEAST))))
+        yield from (f"    {line}" for line in ([said] if command else folded(said, max(room - 4, LEAST))))
 
 
-def _wrapped(text: str, room: int) -> list[str]:
-    """Break a text into lines of so many columns, at blanks; a long word of letters that need none, anywhere."""
-    lines = [""]
-    for word in re.findall(r"\s*\S+", text):
-        pieces = [word]
-        if wide(word) > room - GAP and not word.isascii() and bare(word) == word:
+def folded(text: str, room: int) -> list[str]:
+    """Break a line into lines of so many columns, at blanks; a long word of letters that need none, anywhere.
+
+    What is typed stays whole, and a terminal may break it: what `_PIECE` knows for a command, and in a hint whatever
+    follows a colon. Further lines are indented by two more than the first.
+    """
+    if wide(text) <= room:
+        return [text]
+    lines, indent = [""], " " * (len(text) - len(text.lstrip()) + GAP)
+    for found in (_TYPED if bare(text).lstrip().startswith("hint:") else _PIECE).finditer(text):
+        pieces, word = [found[0]], found[0]
+        if wide(word) > room - len(indent) and not word.isascii() and bare(word) == word:
             from rich.cells import chop_cells
 
-            pieces = chop_cells(word, room - GAP)
+            pieces = chop_cells(word, max(room - len(indent), GAP))
         for piece in pieces:
             if not lines[-1] or wide(lines[-1] + piece) <= room:
                 lines[-1] += piece
             else:
-                lines.append(" " * GAP + piece.lstrip())
+                lines.append(indent + piece.lstrip())
     return lines
-
-
-def fitted(lines: Sequence[Sequence[str]], room: int) -> list[str]:
-    """Lay rows out in lines of `room` columns: the widest cells are cut, then columns are left out, the last one first.
-
-    The first column says which row it is, so it is cut only where it has no room alone.
-    """
-    found = widths(lines)
-    while len(found) > 1:
-        first, *others = found
-        left, widest = room - first - GAP * len(others), max(others)
-        level = next((at for at in range(widest, 0, -1) if sum(min(width, at) for width in others) <= left), 0)
-        if level >= min(LEAST, widest):
-            return [*_aligned(lines, [first, *(min(width, level) for width in others)])]
-        found.pop()
-    return [*_aligned(lines, [min(found[0], room)])]
-
-
-def _aligned(lines: Iterable[Sequence[str]], found: Sequence[int]) -> Iterator[str]:
-    """Yield rows as lines; a cell that is wider than its column is cut, and one without a column is left out."""
-    for line in lines:
-        cells = ((_cut(cell, width), width) for cell, width in zip(line, found, strict=False))
-        yield (" " * GAP).join(cell + " " * (width - wide(cell)) for cell, width in cells).rstrip()
-
-
-def _cut(cell: str, width: int) -> str:
-    """Shorten a cell to so many columns; its colours end there."""
-    if wide(cell) <= width:
-        return cell
-    kept, left = "", width - 1
-    for found in re.finditer(f"{_MARK.pattern}|.", cell):
-        left -= wide(found[0])
-        if left < 0:
-            break
-        kept += found[0]
-    return f"{kept}\u2026" + _END * (bare(cell) != cell)

@@ -82,16 +82,21 @@ def raw(content: bytes) -> None:
         _give_up(sys.stdout)
 
 
+def told(text: str) -> None:
+    """Print sentences that were asked for, on stdout; a terminal that is too narrow has them broken between words."""
+    _print(sys.stdout, _folded(sys.stdout, text))
+
+
 def say(text: str) -> None:
     """Tell what is going on, on stderr; not with `-q`."""
     if not _Voice.quiet:
-        _print(sys.stderr, text)
+        _print(sys.stderr, _folded(sys.stderr, text))
 
 
 def detail(text: str) -> None:
     """Tell what only `-v` wants to know, on stderr."""
     if _Voice.verbose:
-        _print(sys.stderr, text)
+        _print(sys.stderr, _folded(sys.stderr, text))
 
 
 def live(text: str) -> None:
@@ -119,7 +124,8 @@ def hint(text: str) -> None:
 
 def _hint(text: str) -> None:
     for number, line in enumerate(text.splitlines()):
-        _print(sys.stderr, f"{'     ' if number else style('hint:', 'cyan')} {line}")
+        said = f"{'     ' if number else style('hint:', 'cyan')} {line}"
+        _print(sys.stderr, _folded(sys.stderr, said))
 
 
 def event(kind: str, **fields: object) -> None:
@@ -133,7 +139,7 @@ def event(kind: str, **fields: object) -> None:
 def error(problem: RelayError) -> None:
     """Say what went wrong and what to type next, and with `--json` as an event as well."""
     event("error", message=problem.message, hint=problem.hint, exit=int(problem.exit_code))
-    _print(sys.stderr, f"{style('error:', 'red')} {problem.message}")
+    _print(sys.stderr, _folded(sys.stderr, f"{style('error:', 'red')} {problem.message}"))
     _hint(problem.hint)
 
 
@@ -142,43 +148,53 @@ def table(rows: Iterable[Sequence[str]], headers: Sequence[str] = ()) -> None:
 
     On a terminal that is too narrow the last columns stand below each row, indented, each after the name of its column.
     """
+    for lines in laid(rows, headers, _room(sys.stdout)):
+        data("\n".join(lines))
+
+
+def laid(rows: Iterable[Sequence[str]], headers: Sequence[str], room: int | None) -> Iterator[list[str]]:
+    """Yield the lines of the headers and of each row, as `table` prints them on a terminal of so many columns."""
     lines = [[_one_line(cell) for cell in row] for row in rows]
     if headers:
         lines.insert(0, [style(header, "bold") for header in headers])
-    if not lines:
-        return
-    for text in cells.laid(lines, headers, shutil.get_terminal_size().columns if _is_terminal(sys.stdout) else None):
-        data(text)
+    return cells.laid(lines, headers, room) if lines else iter(())
 
 
 @contextmanager
-def board() -> Iterator[Callable[[Iterable[Sequence[str]], Sequence[str], Iterable[str]], None]]:
-    """Take the terminal, and give a function that shows rows, headers and lines below, in place of the last ones.
+def board() -> Iterator[Callable[[Iterable[str]], None]]:
+    """Take the terminal, and give a function that shows lines there in place of the last ones, as many as have room.
 
-    A row takes one line, and so does each line below, however narrow the terminal is.
+    What is longer than a line the terminal breaks by itself, so that a command is copied from it whole.
     """
     stream = sys.stdout
     if not stream.isatty() or os.environ.get("TERM") == "dumb":
         raise RelayError("there is no terminal to draw on", hint="relay status")
-    from rich.console import Console, Group
-    from rich.live import Live
-    from rich.text import Text
 
-    def line(text: str) -> Text:
-        shown = cells.coloured(text).encode(stream.encoding, "replace").decode(stream.encoding)
-        return Text.from_ansi(shown, no_wrap=True, overflow="ellipsis")
+    def show(lines: Iterable[str]) -> None:
+        paint = cells.coloured if _shows_colours(stream) else cells.bare
+        _write(stream, "\x1b[H\x1b[J" + "\n".join(paint(_safe(line)) for line in lines))
 
-    def show(rows: Iterable[Sequence[str]], headers: Sequence[str], lines: Iterable[str]) -> None:
-        table = [[style(header, "bold") for header in headers], *([_one_line(cell) for cell in row] for row in rows)]
-        drawn.update(Group(*map(line, (*cells.fitted(table, screen.width), "", *map(_one_line, lines)))), refresh=True)
-
-    screen = Console(file=stream)
-    with Live(console=screen, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as drawn:
+    _write(stream, "\x1b[?1049h\x1b[?25l")
+    try:
         yield show
+    finally:
+        _write(stream, "\x1b[?25h\x1b[?1049l")
 
 
 def _one_line(cell: str) -> str:
     return re.sub(r"\s+", " ", _safe(cell)).strip()
+
+
+def _folded(stream: TextIO | None, text: str) -> str:
+    """Break lines that a terminal would break within a word."""
+    if (room := _room(stream)) is None:
+        return text
+    return "\n".join(line for whole in _safe(text).split("\n") for line in cells.folded(whole, room))
+
+
+def _room(stream: TextIO | None) -> int | None:
+    """Return how many columns a terminal has, None where there is none."""
+    return shutil.get_terminal_size().columns if _is_terminal(stream) else None
 
 
 def _print(stream: TextIO | None, text: str) -> None:

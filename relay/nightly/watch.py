@@ -47,8 +47,12 @@ class Watch(telling.Teller):
         self._note("open")
 
     def begun(self, plan: Plan, jail: str) -> None:  # type: ignore[override]
-        """Put the run's id into the line as soon as it has one."""
-        telling.Teller.begun(plan, jail)
+        """Put the run's id into the line as soon as it has one; what holds for all runs is said of the first one."""
+        if self._said(plan):
+            term.event("begin", run=plan.run, title=plan.title, base=plan.base)
+            term.say(f"run {term.style(plan.run, 'bold')}: {plan.title}")
+        else:
+            telling.Teller.begun(plan, jail)
         self._book.became(self._key, plan.run)
         self._key, self._item = plan.run, msgspec.structs.replace(self._item, run=plan.run)
         self._note("open")
@@ -57,6 +61,13 @@ class Watch(telling.Teller):
         """Count what a leg used, as soon as it is sealed."""
         telling.Teller.sealed(receipt)
         self._note("open")
+
+    def _said(self, plan: Plan) -> bool:
+        """Tell whether a run that began earlier tonight had the same jail: then it was said what does not hold it."""
+        earlier = [item.run for item in self._book.night.items if item.did == "started" and item.run is not None]
+        with suppress(RelayError, OSError):
+            return any(ledgers.read_plan(self._ledger, run).jail.mode == plan.jail.mode for run in earlier)
+        return False
 
     def passed_over(self) -> None:
         """Note that another one has the run, or the repository: the night did nothing with it."""

@@ -121,10 +121,10 @@ def add(ledger: Ledger, paths: Sequence[Path], wish: Wish) -> list[Added]:
     A spec that stands there already is not doubled: its turn reads it anew anyway. One whose very text had its run is
     not paid for twice by mistake.
     """
-    read_now = {_name(ledger, path): listed.whole(specs.read(path), str(path)) for path in paths}
+    read_now = {_name(ledger, path): _written(path) for path in paths}
     with _changing(ledger):
         there = {entry.spec: entry for entry in entries(ledger)}
-        if wish.after is not None:
+        if wish.after:
             wish = msgspec.structs.replace(wish, after=_earlier(ledger, wish.after, there))
         if wish.after in read_now:
             raise RelayError(f"`{wish.after}` cannot come after itself", hint="relay queue list")
@@ -138,12 +138,21 @@ def add(ledger: Ledger, paths: Sequence[Path], wish: Wish) -> list[Added]:
             done.append(adding.decided(known, fresh, wish, adding.made(ledger, fresh, known, pasts)))
         wanted = [one.entry for one in done if one.entry is not None and one.how not in {"known", "made"}]
         now = {**there, **{entry.spec: entry for entry in wanted}}
-        if wish.after is not None and (circle := adding.circle(now.values()) & {*read_now}):
+        if wish.after and (circle := adding.circle(now.values()) & {*read_now}):
             what = f"`{min(circle)}` would come after itself: `{wish.after}` waits for it"
             raise RelayError(what, hint="relay queue list")
         for entry in wanted:
             _write(ledger, entry)
         return done
+
+
+def _written(path: Path) -> Spec:
+    """Read a spec that is to be queued."""
+    try:
+        return listed.whole(specs.read(path), str(path))
+    except RelayError as error:
+        hint = error.hint.replace("relay run ", "relay queue add ")
+        raise RelayError(error.message, hint=hint, exit_code=error.exit_code) from None
 
 
 def remove(ledger: Ledger, wanted: Sequence[str]) -> list[Entry]:
@@ -229,6 +238,9 @@ def _earlier(ledger: Ledger, wanted: str, there: Mapping[str, Entry]) -> str:
     if Path(wanted).is_file():
         return _name(ledger, Path(wanted))
     fitting = [entry.spec for entry in there.values() if wanted in {entry.id, entry.spec}]
+    if not fitting and not any(wanted in run for run in ledgers.runs(ledger)):
+        hint = "give a file, an entry or a run: relay queue list, relay status --all"
+        raise RelayError(f"`{wanted}` is neither a spec nor a run", hint=hint)
     return fitting[0] if fitting else ledgers.find(ledger, wanted)
 
 

@@ -16,7 +16,10 @@ FIELDS: Final = ("priority", "after", "not_before")
 
 
 class Wish(Struct, frozen=True, kw_only=True):
-    """What a person says of the specs that they add; None is unsaid. `again`: also where a run was made already."""
+    """What a person says of the specs that they add; None is unsaid, and an empty text takes back what was said.
+
+    `again`: also where a run was made already.
+    """
 
     priority: int | None = None
     after: str | None = None
@@ -25,8 +28,8 @@ class Wish(Struct, frozen=True, kw_only=True):
 
     def applied(self, entry: Entry) -> Entry:
         """Return an entry with what was said; what was not said is as it was."""
-        said = {name: getattr(self, name) for name in FIELDS if getattr(self, name) is not None}
-        return msgspec.structs.replace(entry, **said)
+        said = {name: value for name in FIELDS if (value := getattr(self, name)) is not None}
+        return msgspec.structs.replace(entry, **{name: None if value == "" else value for name, value in said.items()})
 
 
 class Added(Struct, frozen=True, kw_only=True):

@@ -59,12 +59,30 @@ class Method(Protocol):
 METHODS: Final[dict[Name, Method]] = {"systemd": systemd, "cron": cron, "launchd": launchd, "actions": actions}
 
 
+DOES: Final[dict[Name, str]] = {
+    "systemd": "writes these units into your home, and has your systemd start the timer",
+    "cron": "writes this script, and puts these lines into your crontab",
+    "launchd": "writes this script and this list, and has launchd load it",
+    "actions": "writes this workflow into the checkout, for you to commit and push; this machine starts nothing",
+}
+"""What installing comes to, said of texts that were shown."""
+
+
 def default() -> Name:
     """Return the first way that this machine has; `RelayError` where it has none."""
+    return chosen()[0]
+
+
+def chosen() -> tuple[Name, str]:
+    """Return the first way that this machine has, and why it is that one; `RelayError` where it has none."""
     wanted: tuple[Name, ...] = ("launchd", "cron") if sys.platform == "darwin" else ("systemd", "cron")
-    reasons = {name: METHODS[name].unavailable() for name in wanted}
-    if found := next((name for name, reason in reasons.items() if not reason), None):
-        return found
+    reasons: dict[Name, str] = {}
+    for name in wanted:
+        reason = METHODS[name].unavailable()
+        if not reason:
+            before = "; ".join(f"{other} is not to be had: {said}" for other, said in reasons.items())
+            return name, before or f"{name} answers here"
+        reasons[name] = reason
     why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
-    hint = "apt-get install cron, or let GitHub start them: relay schedule install --with actions"
+    hint = "apt-get install cron, or let GitHub start them: relay schedule install --with github"
     raise RelayError(f"nothing here can start a night ({why})", hint=hint, exit_code=Exit.HUMAN)

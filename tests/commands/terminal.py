@@ -49,6 +49,11 @@ def shown(world: World, *argv: str, width: int) -> str:
     return drawn.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
+def _drawn(found: re.Match[str]) -> str:
+    """Keep of what moves the cursor only where a screen begins, as a line end, and what switches something on."""
+    return "\n" if found[0] == "\x1b[H" else found[0] if found[0][-1] == "h" else ""
+
+
 class Screen:
     """A terminal with `relay status --watch` on it."""
 
@@ -78,7 +83,7 @@ class Screen:
             except BlockingIOError:
                 time.sleep(0.05)
                 continue
-            self.text += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", lambda found: found[0] if found[0][-1] == "h" else "", drawn)
+            self.text += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", _drawn, drawn).replace("\r\n", "\n")
         return self.text
 
     def end(self) -> int:

@@ -62,7 +62,7 @@ def test_where_nothing_can_start_a_night_that_is_said_with_a_way(world: World, b
     ran = world.inside("schedule", "install")
     assert ran.code == 4, ran
     assert "systemd: there is no `systemctl`; cron: there is no `crontab`" in ran.err
-    assert "--with actions" in ran.err
+    assert "--with github" in ran.err
     assert machines.calls(bin_, "git") == []
 
 

@@ -34,17 +34,24 @@ def test_the_run_in_progress_is_watched_first_however_many_wait_on_a_terminal_of
     world.python("review-judge", waits, phase="review", vendor="south")
     run = world.start("run", world.spec(SPEC, f"now-{LONG}.md"))
     try:
-        with watching(world, width=80, height=8) as screen:
-            text = screen.until(re.compile(r"-now-\S+ +open \(held\) +02-review(?s:.)*relay reap").search)
+        with watching(world, width=80, height=14) as screen:
+            text = screen.until(re.compile(r"-now-\S+ +open \(held\)\n +leg: 02-review by(?s:.)*relay reap").search)
             assert screen.end() == 0
     finally:
         gate.touch()
         run.communicate(timeout=SAFETY)
-    first, *rest = [line.strip() for line in text[text.rindex("outcome") :].splitlines()[1:]]
-    assert re.search(r"-now-\S+ +open \(held\) +02-review by", first), "what is under way stands first, in one line"
-    assert [line[: len(older[0])] for line in rest[:3]] == older[-3:]
-    assert "2 older runs not shown: relay status" in rest
-    assert "1 alert, of which the oldest: worktrees use 21 GB; relay reap" in rest
+    lines = [line.rstrip() for line in text[text.rindex("run  ") :].splitlines()]
+    assert len(lines) <= 14, lines
+    assert re.match(r"\d+-\d+-now-\S+ +open \(held\)$", lines[1]), "what is under way stands first"
+    assert lines[2].startswith("    leg: 02-review by "), lines
+    rows = [line.split()[0] for line in lines if re.match(r"\d+-\d+-task-", line)]
+    assert rows == older[-len(rows) :] != [], "then the newest of those that wait"
+    for row in rows:
+        at = next(number for number, line in enumerate(lines) if line.startswith(row))
+        assert any(line.startswith("    ") and "needs: 1 of 1 rounds" in line for line in lines[at : at + 4]), lines
+        assert f"    next: relay show {row}/02-review note" in lines[at : at + 5]
+    assert f"{5 - len(rows)} older runs not shown: relay status" in lines
+    assert "1 alert, of which the oldest: worktrees use 21 GB; relay reap" in lines
 
 
 def test_what_a_run_needs_stands_below_it_where_the_terminal_is_too_narrow(world: World) -> None:
@@ -65,6 +72,6 @@ def test_a_report_on_a_narrow_terminal_keeps_its_columns(world: World) -> None:
     stubborn(world)
     run = asked(world, LONG)
     lines = shown(world, "report", run, width=80).splitlines()
-    [row] = [line for line in lines if line.startswith(run)]
+    row = next(line for line in lines if line.startswith(run))
     assert "rounds of" not in row
     assert any(line.startswith("    time: ") and "  needs: 1 of 1 rounds of `review`" in line for line in lines), lines

@@ -61,33 +61,46 @@ def test_marks_of_another_process_are_those_of_a_stranger() -> None:
     assert ascii(term.style("ok", "green")) not in told
 
 
-ROWS = [
-    ["run", "outcome", "leg", "needs"],
-    ["261129-0230-fix-login", term.style("needs-human", "red"), "02-review", "3 of 3 rounds of `review` are used up"],
-    ["261129-0231-speed", "open", "01-implement", ""],
-]
+RAISED = "2 alerts, of which the oldest: `main` has moved on; relay reap -v"
+AGAIN = "after `tasks/salt.md`, (`261130-1228-salt` is red) or relay resume 261130-1228-salt --rounds 1, once more"
 
 
-@pytest.mark.parametrize("room", [200, 80, 60, 50, 40, 21, 8, 1])
-def test_a_row_of_the_board_takes_one_line_of_any_width(room: int) -> None:
-    lines = cells.fitted(ROWS, room)
-    assert len(lines) == len(ROWS)
-    assert all(cells.wide(line) <= room for line in lines), lines
-    assert all(line.startswith(row[0][: room - 1]) for line, row in zip(lines, ROWS, strict=True)), lines
+@pytest.mark.parametrize("room", [200, 80, 60, 40, 30, 21])
+@pytest.mark.parametrize(
+    "text",
+    [RAISED, f"    {AGAIN}", term.style(RAISED, "yellow"), term.style(AGAIN, "red")],
+    ids=["raised", "indented", "yellow", "red"],  # a colour stands for another secret in each process
+)
+def test_sentences_are_broken_between_words_and_what_is_typed_or_named_nowhere(text: str, room: int) -> None:
+    lines = cells.folded(text, room)
+    assert " ".join(" ".join(lines).split()) == " ".join(text.split())
+    whole = {
+        "relay reap -v",
+        "`main`",
+        "`tasks/salt.md`",
+        "`261130-1228-salt`",
+        "relay resume 261130-1228-salt --rounds 1",
+    }
+    for part in whole:
+        assert sum(part in line for line in lines) == (part in text)
+    long = [line for line in lines if cells.wide(line) > room]
+    assert all(any(part in line for part in whole) for line in long), long
+    assert len(lines) == 1 if room == 200 else all(line.startswith("  ") for line in lines[1:])
 
 
-def test_the_last_column_is_cut_first_and_left_out_before_the_others_say_nothing() -> None:
-    assert cells.bare(cells.fitted(ROWS, 200)[1]).endswith("`review` are used up")
-    assert (
-        cells.bare(cells.fitted(ROWS, 66)[1])
-        == "261129-0230-fix-login  needs-human  02-review     3 of 3 rounds o\u2026"
-    )
-    assert cells.bare(cells.fitted(ROWS, 60)[1]) == "261129-0230-fix-login  needs-human  02-review"
-
-
-def test_a_cell_that_is_cut_keeps_its_colour_to_itself() -> None:
-    [line] = cells.fitted([[term.style("needs-human", "red")]], 6)
-    assert cells.coloured(line) == "\x1b[31mneeds\u2026\x1b[0m"
+def test_what_follows_a_colon_in_what_is_to_be_typed_is_whole_and_the_words_before_it_are_not() -> None:
+    text = "hint: look at it, then move it away: ls -ld /some/folder; or keep it"
+    assert cells.folded(text, 36) == [
+        "hint: look at it, then move it away:",
+        "  ls -ld /some/folder; or keep it",
+    ]
+    assert "  ls -ld /some/folder;" in cells.folded(text, 20)
+    told = f"      {term.style('hint:', 'cyan')} git add a-file && git commit, or leave it as it is"
+    assert cells.folded(told, 24)[1:] == [
+        "        git add a-file && git commit,",
+        "        or leave it as",
+        "        it is",
+    ]
 
 
 def test_columns_that_have_no_room_stand_below_their_row_by_name_and_a_command_stays_whole() -> None:
@@ -96,27 +109,25 @@ def test_columns_that_have_no_room_stand_below_their_row_by_name_and_a_command_s
         ["a", "a word and another one, and many more", "relay answer a TEXT --and more of it"],
     ]
     assert [*cells.laid(rows, rows[0], 24)] == [
-        "run",
-        "a",
-        "    needs: a word and",
-        "      another one, and",
-        "      many more",
-        "    next: relay answer a TEXT --and more of it",
+        ["run"],
+        [
+            "a",
+            "    needs: a word and",
+            "      another one, and",
+            "      many more",
+            "    next: relay answer a TEXT --and more of it",
+        ],
     ]
     assert len([*cells.laid(rows, rows[0], None)]) == 2, "without a terminal a row is a line"
 
 
 def test_short_cells_without_room_share_a_line_and_empty_ones_have_none() -> None:
     rows = [["run", "leg", "score", "needs", "next"], ["a" * 20, "02-review", "-", "you", "relay resume"]]
-    assert [*cells.laid(rows, rows[0], 30)][1:] == [
+    assert [*cells.laid(rows, rows[0], 30)][1] == [
         "a" * 20,
         "    leg: 02-review  needs: you",
         "    next: relay resume",
     ]
-
-
-def test_wide_letters_are_cut_where_they_end() -> None:
-    assert cells.fitted([["\u65e5\u672c\u8a9e"]], 4) == ["\u65e5\u2026"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +149,7 @@ def test_a_text_is_as_wide_as_a_terminal_shows_it(text: str, columns: int) -> No
 @pytest.mark.parametrize("room", [20, 33, 55])
 def test_a_text_without_blanks_between_its_words_keeps_to_the_room_below_its_row(room: int) -> None:
     rows = [["run", "outcome", "needs"], ["261130-0417-task", "needs-human", "漢字" * 60]]
-    below = list(cells.laid(rows, rows[0], room))[2:]
+    [_, [_, *below]] = cells.laid(rows, rows[0], room)
     assert len(below) > 1
     assert [line for line in below if cells.wide(line) > room] == []
     assert "".join("".join(line.split()) for line in below).count("漢字") == 60

@@ -85,7 +85,7 @@ def test_what_a_run_would_refuse_is_refused_when_it_is_added_and_then_none_of_th
     refused(world.inside("queue", "add", good, bare), 2, "names no criterion")
     refused(world.inside("queue", "add", good, world.folder / "nowhere.md"), 2, "there is no spec")
     refused(world.inside("queue", "add", good, "--not-before", "tonight"), 2, "`tonight` is not a time")
-    refused(world.inside("queue", "add", good, "--after", "nobody"), 2, "no run `nobody`")
+    refused(world.inside("queue", "add", good, "--after", "nobody"), 2, "`nobody` is neither a spec nor a run")
     refused(world.inside("queue", "add", good, "--after", good), 2, "after itself")
     assert order(world) == []
 
