@@ -75,7 +75,8 @@ def _held(here: Ledger) -> str | None:
 
 
 def _stands(line: dict[str, object]) -> str:
-    return report.coloured(str(line["outcome"]), forced=bool(line["forced"])) + (" (held)" * bool(line["held"]))
+    said = report.coloured(str(line["outcome"]), forced=bool(line["forced"]))
+    return (term.style("breach", "red") if line["breached"] else said) + " (held)" * bool(line["held"])
 
 
 def _over(line: dict[str, object]) -> bool:
@@ -177,6 +178,7 @@ def _line(here: Ledger, run: str, *, held: bool) -> dict[str, object]:
             "run": run,
             "outcome": "unreadable",
             "forced": False,
+            "breached": False,
             "held": held,
             "leg": None,
             "score": None,
@@ -193,6 +195,7 @@ def _line(here: Ledger, run: str, *, held: bool) -> dict[str, object]:
         "run": run,
         "outcome": rules.standing(plan, step),
         "forced": report.forced(chain, step),
+        "breached": isinstance(step, rules.Human) and step.reason == "breach",
         "held": held,
         "leg": chain[-1].leg if chain else None,
         "score": next((receipt.score for receipt in reversed(legs) if receipt.score), None),

@@ -91,6 +91,7 @@ def test_a_change_of_a_persons_that_a_breach_took_away_is_named_without_a_comman
 
 def test_a_breach_is_counted_and_shown_by_its_name(world: World, tmp_path: Path) -> None:
     crossed(world, CROSSES["overwrites a file"][0])
+    assert re.search(r"^\S+ +breach ", said(world.inside("status")), re.MULTILINE)
     assert "1 breached its boundary" in said(world.inside("report", world.only_run()))
     page = tmp_path / "page.html"
     through(world.inside("report", world.only_run(), "--html", str(page)))
