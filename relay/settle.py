@@ -9,7 +9,7 @@ import msgspec
 
 from relay import __version__, confine, examination, loss, watch
 from relay.errors import RelayError
-from relay.host import clock, files, git, inventory, lock, proc, snapshot, worktree
+from relay.host import clock, files, git, inventory, lock, proc, scan, snapshot, worktree
 from relay.record import reply, sealing
 from relay.rules import boundary, independence
 from relay.terms import (
@@ -228,7 +228,10 @@ def _release(leg: Leg, sealed: Receipt, unseen: str) -> None:
 
 def put_away(folder: Path, theirs: float) -> None:
     """Remove the folder where a reply was awaited; what a person put beside that since they were offered it stays."""
-    for path in folder.iterdir() if folder.is_dir() else ():
+    if theirs == math.inf or scan.kind(str(folder)) != "a folder":  # what a link leads to is never looked into
+        files.remove_tree(folder)
+        return
+    for path in folder.iterdir():
         if path.name == "reply.json" or not inventory.changed_since(str(path), theirs):
             files.remove_tree(path)
     with suppress(OSError):

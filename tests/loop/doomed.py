@@ -38,6 +38,9 @@ if os.environ["RELAY_LEG"] in (_beside / "doomed").read_text().split():
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(name, signal.SIG_IGN)
     pathlib.Path("calc.py").write_text({half!r})
+    entry = pathlib.Path(pathlib.Path(".git").read_text().removeprefix("gitdir: ").strip())
+    while (entry / "relay-beat").stat().st_mtime_ns <= pathlib.Path("calc.py").stat().st_ctime_ns:
+        time.sleep(0.02)
     if os.fork() == 0:  # a grandchild of Relay that left its session
         os.setsid()
         _log("left the session")
@@ -50,6 +53,10 @@ if os.environ["RELAY_LEG"] in (_beside / "doomed").read_text().split():
         time.sleep(0.02)
 """
 _LINE = "# --- what it does otherwise\n"
+
+
+BEAT = 'touch {0}; until test "$(git rev-parse --git-dir)/relay-beat" -nt {0}; do sleep 0.02; done'
+"""What a shell runs to wait until Relay gave a further sign of life in its worktree; {0} is a file outside of it."""
 
 
 class Life(NamedTuple):

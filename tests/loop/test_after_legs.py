@@ -8,7 +8,7 @@ import pytest
 
 from relay.host import repository
 from relay.record import ledger as ledgers
-from tests.loop.doomed import await_that
+from tests.loop.doomed import BEAT, await_that
 from tests.loop.dusk import short
 from tests.loop.faults import through, worktrees
 from tests.loop.jailed import agents
@@ -61,7 +61,7 @@ def test_a_checkout_of_an_ordinary_project_goes_after_a_kill(world: World, logs:
     world.commit({".gitignore": "*.sqlite3\nvar/\n", "version.txt": "0\n"})
     setup = "echo 1 > version.txt; echo made > made.txt; mkdir -p var; echo 1 > var/test.db"
     world.save(worktree={"setup": [setup]})
-    waits = f"test -e {begun} || {{ sleep 0.5; touch {begun}; sleep 60; }}"
+    waits = f"test -e {begun} || {{ {BEAT.format(f'{begun}.mark')}; touch {begun}; sleep 60; }}"
     leaves = f"touch db.sqlite3 var/test.db; case $PWD in *acceptance*) {waits};; esac"
     running = world.start("run", world.spec(f"{SPEC}- it waits: `{leaves}`\n"))
     await_that(begun.exists, "acceptance ran no command")

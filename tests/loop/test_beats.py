@@ -33,7 +33,7 @@ def place_of(name: str) -> Path:
 def waiting(world: World, where: str, does: str = "") -> Path:
     """Let the set-up or the check wait once in a folder of that name; return the file that says so."""
     there = world.folder / "there"
-    once = f"test -e {there} || {{ {does or ':'}; sleep 0.5; touch {there}; sleep 60; }}"
+    once = f"test -e {there} || {{ {does or ':'}; {doomed.BEAT.format(f'{there}.mark')}; touch {there}; sleep 60; }}"
     (world.folder / "check").write_text(f"case $PWD in */{where}) {once};; esac; grep -q 'a + b' calc.py\n")
     return there
 

@@ -211,8 +211,7 @@ def test_an_agent_that_outlives_its_killed_runner_is_ended_before_the_next_one_s
         doomed.end(pids)
     _nothing_overlaps(doomed.lives(world), leg, pids)
     assert doomed.replies(world) == doomed.REPLIES
-    judged = leg in {"02-review", "04-review", "05-acceptance"}  # what stands there no commit has, whoever wrote it
-    assert sorted(Path(path).name for path in doomed.worktrees(world)) == ([leg, leg, f"{leg}.io"] if judged else [])
+    assert doomed.worktrees(world) == []
     assert world.show(f"relay/{world.only_run()}", "calc.py") == FIXED
     _cut_and_gone_on_from(world, leg)
 

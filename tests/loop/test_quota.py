@@ -9,6 +9,8 @@ from tests.world import FIXED, World
 
 NIGHT = datetime(2026, 11, 29, 2, 30, tzinfo=UTC)
 UNTIL = "2026-11-29T06:00:00Z"
+TOLD = "quota is used up until 2026-11-29 06:00 UTC"
+"""How a person is told that, where the zone is this one."""
 
 
 def limited(folder: Path, *endings: dict[str, object]) -> World:
@@ -33,12 +35,12 @@ def test_a_run_waits_for_the_reset_and_goes_on_after_it_from_where_it_was(tmp_pa
     world = limited(tmp_path, ended(until=UNTIL))
     with clock.fix(NIGHT):
         ran = world.inside("run", world.spec())
-        stopped(ran, 5, "waiting", UNTIL, f"relay resume {world.only_run()}")
+        stopped(ran, 5, "waiting", TOLD, f"relay resume {world.only_run()}")
     [line] = world.inside("status", "--json").events
     assert (line["outcome"], line["needs"]) == ("waiting", f"quota until {UNTIL}")
     works(world)
     with clock.fix(datetime(2026, 11, 29, 5, 59, 59, tzinfo=UTC)):
-        stopped(world.inside("resume"), 5, UNTIL)
+        stopped(world.inside("resume"), 5, TOLD)
     assert [leg.name for leg in world.legs()] == ["01-implement"], "a look at the clock leaves no trace"
     with clock.fix(datetime(2026, 11, 29, 6, 0, tzinfo=UTC)):
         through(world.inside("resume"))
@@ -70,11 +72,11 @@ def test_a_judge_without_quota_waits_too_and_its_silence_approves_nothing(tmp_pa
     world.script("review-judge", {"ended_by": "quota", "until": UNTIL}, phase="review", vendor="south")
     world.save()
     with clock.fix(NIGHT):
-        stopped(world.inside("run", world.spec()), 5, UNTIL)
+        stopped(world.inside("run", world.spec()), 5, TOLD)
         assert world.receipts()[1]["verdict"] == "inconclusive"
         stopped(world.inside("approve"), 5, "not accepted", "waiting")
         through(world.inside("stop"))
-        stopped(world.inside("resume"), 5, UNTIL)
+        stopped(world.inside("resume"), 5, TOLD)
     world.script("review-judge", {"reply": {"verdict": "approve"}}, phase="review", vendor="south")
     with clock.fix(NIGHT + timedelta(hours=4)):
         through(world.inside("resume"))

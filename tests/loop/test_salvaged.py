@@ -12,8 +12,7 @@ from tests.reaper.scenes import command, reap, repaired, worktrees
 from tests.world import World
 
 HALF = "echo half > calc.py"
-CHANGES = f"{HALF}; echo agent > agent.local; sleep 0.5"
-"""Goes on once Relay has given a further sign of life."""
+CHANGES = f"{HALF}; echo agent > agent.local"
 COMMIT = "git -c user.name=a -c user.email=a@example.org commit -q"
 FIX = "sed -i 's/a - b/a + b/; s/half/def add(a, b): return a + b/' calc.py"
 
@@ -26,7 +25,12 @@ def killed(folder: Path, text: str = HALF, *, phase: str = "implement", **settin
     world = World.simple(folder)
     world.commit({".gitignore": "*.local\n"})
     there = world.folder / "there"
-    lines = [f"if test -e {there}; then {FIX if phase == 'implement' else ':'}; exit 0; fi", text, f"touch {there}"]
+    lines = [
+        f"if test -e {there}; then {FIX if phase == 'implement' else ':'}; exit 0; fi",
+        text,
+        doomed.BEAT.format(f"{there}.mark"),
+        f"touch {there}",
+    ]
     world.shell("killed", "\n".join([*lines, "exec sleep 600"]), phase=phase, reply="exit", vendor="west")
     world.save(**settings)
     running = world.start("run", world.spec())
