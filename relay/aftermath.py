@@ -1,16 +1,18 @@
 """What breaches left around a repository: Relay puts back what would act later, the rest is told until a person did.
 
-Looked at anew each time, since only how it stands now says whether anybody has cleared it away.
+Looked at anew each time, since only how it stands now says whether anybody has cleared it away. By then a person may
+have worked on the very same things, and no command that Relay prints could know that: so each one only looks.
 """
 
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from relay import confine
+from relay import alerts, confine
 from relay.errors import RelayError
-from relay.host import files
+from relay.host import files, redact
 from relay.host.lease import Lease
 from relay.host.tripwire import fingerprint
 from relay.record import receipt as receipts
@@ -21,13 +23,20 @@ from relay.terms import Plan, Receipt, Start, Struct
 SOME: Final = 3
 """Traces that are told of a run; the others are counted."""
 _HEADS: Final = "refs/heads/"
-_OUTSIDE: Final = ("refs/", "checkout", "worktrees/", "stash", "config", "hooks", "info/", "home/", "HEAD")
+_HERE: Final = "checkout/"
+_LINKED: Final = re.compile("worktrees/([^/]+)/checkout/(.+)", re.DOTALL)
+_CHANGE: Final = re.compile(" (appeared|changed|is gone)$")
+_OUTSIDE: Final = ("refs/", _HERE, "stash", "config", "hooks", "info/", "home/", "HEAD")
 """What of a fingerprint is not the leg's own, and can be looked at again once that is gone."""
 
 
 class Left(Struct, frozen=True, kw_only=True):
-    """One thing that is not as it was before a leg which crossed its boundary; `command` undoes that, where one can."""
+    """One thing that is not as it was before a leg which crossed its boundary; `command` shows it, where one can.
 
+    `name` is that of the fingerprint.
+    """
+
+    name: str
     leg: str
     what: str
     command: str = ""
@@ -42,7 +51,7 @@ def look(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> tuple[Left, ..
     now: dict[str, str] | None = None
     last = history.last_leg(chain)
     for sealed in chain:
-        named = [name for breach in sealed.breaches if (name := _named(breach)).startswith(_OUTSIDE)]
+        named = [name for breach in sealed.breaches if _outside(ledger, name := _CHANGE.sub("", breach))]
         try:
             start = _start(ledger, sealed) if named else None
             if start is None:
@@ -59,17 +68,16 @@ def look(ledger: Ledger, plan: Plan, chain: Sequence[Receipt]) -> tuple[Left, ..
 
 
 def lines(left: Sequence[Left]) -> list[str]:
-    """Say what is left, each with the command that undoes it."""
-    told = []
-    for one in left[:SOME]:
-        told += [one.what] + [f"  {one.command}"] * bool(one.command)
+    """Say what is left, each with the command that shows it."""
+    told = [f"{one.what}: `{one.command}`" if one.command else one.what for one in left[:SOME]]
     more = len(left) - SOME
     return told + [f"and {more} more that the breach changed"] * (more > 0)
 
 
-def _named(breach: str) -> str:
-    """Return the name of what a breach changed, as `boundary.compare` wrote it."""
-    return breach.removesuffix(" appeared").removesuffix(" is gone").removesuffix(" changed")
+def _outside(ledger: Ledger, name: str) -> bool:
+    """Tell whether a name means the same to whoever looks: in a bare repository, `checkout` is that of the caller."""
+    here = ledger.repo.main_top is not None or not name.startswith(_HERE)
+    return (name.startswith(_OUTSIDE) and here) or _LINKED.fullmatch(name) is not None
 
 
 def _start(ledger: Ledger, sealed: Receipt) -> Start:
@@ -84,35 +92,29 @@ def _now(ledger: Ledger, plan: Plan, start: Start) -> dict[str, str]:
 
 
 def _left(ledger: Ledger, leg: str, name: str, before: str | None, now: str | None) -> Left:
-    """Name one thing as a person would; no command for a name that could not be written as it is."""
-    place, _, path = name.partition("checkout/")
-    if path:
-        where = f"the checkout `{place.removeprefix('worktrees/').rstrip('/')}`" if place else "your checkout"
-        thing, command = f"`{path}` in {where}", "" if place else _restored(ledger, path, before, now)
+    """Name one thing as a person would."""
+    linked = _LINKED.fullmatch(name)
+    if linked is not None:
+        thing = f"`{linked[2]}` in the checkout `{linked[1]}`"
+    elif name.startswith(_HERE):
+        thing = f"`{name.removeprefix(_HERE)}` in your checkout"
     else:
-        branch = name.startswith(_HEADS)
-        thing = f"branch `{name.removeprefix(_HEADS)}`" if branch else f"`{name}`"
-        command = _ref(ledger, name, before) if name.startswith("refs/") else ""
-    changed = now is not None and (before is not None or now.startswith(boundary.TRACKED))
-    said = f"is not as it was before {leg}" if changed or now is None else f"is there, and was not before {leg}"
-    return Left(leg=leg, what=f"{thing} {said}", command=command if "\\" not in name else "")
+        thing = f"branch `{name.removeprefix(_HEADS)}`" if name.startswith(_HEADS) else f"`{name}`"
+    made = before is None and now is not None and name.startswith("refs/")
+    said = f"is there, and was not before {leg}" if made else f"is not as it was before {leg}"
+    command = _shown(ledger, name, now)
+    plain = command.isprintable() and "\\" not in name and redact.own().text(command) == command
+    return Left(name=name, leg=leg, what=alerts.line(f"{thing} {said}"), command=command if plain else "")
 
 
-def _restored(ledger: Ledger, path: str, before: str | None, now: str | None) -> str:
-    """Say how a path of the person's checkout is set right; nothing where what stood there is nowhere else."""
-    top = ledger.repo.main_top or ledger.repo.top
-    if top is None or before is not None or now is None:
-        return ""
-    if now.startswith(boundary.TRACKED):
-        return f"git -C {shlex.quote(str(top))} restore --staged --worktree -- {shlex.quote(path)}"
-    return f"rm {'-r ' * path.endswith('/')}{shlex.quote(str(top / path))}"
-
-
-def _ref(ledger: Ledger, name: str, before: str | None) -> str:
-    """Say how a ref is set right. Git refuses to force a branch that is checked out, and so it should."""
+def _shown(ledger: Ledger, name: str, now: str | None) -> str:
+    """Say what to type to see a thing; nothing where git has no word for that."""
     git = f"git -C {shlex.quote(str(ledger.repo.main_top or ledger.repo.common))}"
-    if name.startswith(_HEADS):
-        branch = shlex.quote(name.removeprefix(_HEADS))
-        return f"{git} branch -D {branch}" if before is None else f"{git} branch -f {branch} {before}"
-    what = shlex.quote(name)
-    return f"{git} update-ref -d {what}" if before is None else f"{git} update-ref {what} {before}"
+    if name.startswith("refs/"):
+        return f"{git} log -3 --stat {shlex.quote(name)} --" if now is not None else f"{git} branch -a --no-column"
+    if not name.startswith(_HERE):
+        return ""
+    path = shlex.quote(name.removeprefix(_HERE))
+    if now is not None and now.startswith(boundary.TRACKED):
+        return f"{git} --literal-pathspecs diff HEAD -- {path}"
+    return f"{git} --literal-pathspecs status --short --ignored -- {path}"

@@ -232,7 +232,7 @@ def put_away(folder: Path, theirs: float) -> None:
         files.remove_tree(folder)
         return
     for path in folder.iterdir():
-        if path.name == "reply.json" or not inventory.changed_since(str(path), theirs):
+        if path.name == "reply.json" or not inventory.changed_since(str(folder), path.name, theirs):
             files.remove_tree(path)
     with suppress(OSError):
         folder.rmdir()

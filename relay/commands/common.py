@@ -101,6 +101,10 @@ def follow(here: Ledger, plan: Plan, *, verify: bool = False) -> str:
     return ""
 
 
+TEXT: Final = "TEXT"
+"""What stands in a printed command for words of the person's own: who copies it without them said nothing."""
+
+
 def tell(here: Ledger, plan: Plan, step: rules.Next) -> None:
     """Send a notice of how a run stands, where the person wants one."""
     from relay import notify

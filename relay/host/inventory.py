@@ -47,7 +47,7 @@ def beyond(here: touched.View, git_dir: Path, since: float = math.inf) -> list[s
     changed = [path for path, value in now.items() if path and value not in {marks.get(path), "nothing"}]
     found = [path for path in unseen(here) if not names.cache(path)]
     other = {path for path in made.keys() - marks.keys() if made[path] not in {"", _stamp(f"{here.top}/{path}")}}
-    late = {path for path in other if changed_since(f"{here.top}/{path}", since)}
+    late = {path for path in other if changed_since(str(here.top), path, since)}
     return changed + [path for path in found if path not in made or path in late]
 
 
@@ -59,10 +59,15 @@ def _stamp(path: str) -> str:
     return ""
 
 
-def changed_since(path: str, moment: float) -> bool:
-    """Tell whether a file, or one in a folder, was changed after a moment of the epoch. A ctime cannot be set."""
-    inside = [f"{where}/{name}" for where, _, found in os.walk(path) for name in found if name != "index"]
-    for one in inside if os.path.isdir(path) and not os.path.islink(path) else [path]:
+def changed_since(top: str, path: str, moment: float) -> bool:
+    """Tell whether a file below `top`, or one in a folder, was changed or moved there after a moment of the epoch.
+
+    A ctime cannot be set. Of what moves with a folder, that alone has a new one.
+    """
+    at, parts = f"{top}/{path}".rstrip("/"), path.rstrip("/").split("/")
+    below = () if os.path.islink(at) else os.walk(at)
+    inside = (f"{where}/{name}" for where, *both in below for found in both for name in found if name != "index")
+    for one in (*(f"{top}/{'/'.join(parts[:end])}" for end in range(1, len(parts) + 1)), *inside):
         with suppress(OSError):
             if os.lstat(one).st_ctime > moment:
                 return True

@@ -7,12 +7,12 @@ from threading import current_thread, main_thread
 from typing import Final
 
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
-"""The last asks a night to end the run that it works on."""
+"""The last asks a night to end the run that it works on; any other that came ends the night as well."""
 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Hold back the signals that end Relay inside a `with` block; the first that came is delivered when it ends.
+    """Hold back the signals that end Relay inside a `with` block; the weightiest that came is delivered when it ends.
 
     Python's handlers are exchanged: a mask holds for one thread, and another one would take the signal.
     """
@@ -30,5 +30,5 @@ def held() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for first in came[:1]:
-            signal.raise_signal(first)
+        if came:
+            signal.raise_signal(min(came, key=_ENDING.index))

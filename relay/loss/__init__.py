@@ -143,7 +143,7 @@ def worked_in(repo: Repository, lease: Lease, rung: Rung | None) -> str:
             here.against(entry.head(repo, lease.git_dir))
             unseen = (path for path in inventory.unseen(here) if not names.cache(path))
             found = (*here.changed(), *modules.look(here), *unseen)
-            return _only([path for path in found if inventory.changed_since(f"{here.top}/{path}", since)])
+            return _only([path for path in found if inventory.changed_since(str(here.top), path, since)])
     except (OSError, RelayError) as error:
         return _unlooked(error)
 

@@ -71,9 +71,13 @@ def end(git_dir: Path) -> None:
 
 
 def last(git_dir: Path) -> float:
-    """Return when the last sign was given, in seconds of the epoch; where none was, when the worktree had been made."""
+    """Return when the last sign was given, in seconds of the epoch; where none was, when the worktree had been made.
+
+    One that is still to come says nothing: the clock went fast then, or somebody set it.
+    """
     with suppress(OSError):
-        return (git_dir / BEAT).lstat().st_mtime
+        sign = (git_dir / BEAT).lstat().st_mtime
+        return sign if sign <= time.time() + EVERY else 0.0
     with suppress(OSError):
         return (git_dir / touched.PRISTINE).stat().st_ctime
     return 0.0

@@ -169,10 +169,10 @@ def holds(repo: Repository, git_dir: Path, but: str = "") -> str:
 
 def stepped(repo: Repository, git_dir: Path, since: float) -> str:
     """Say what was put into an entry after a moment: commits, what is staged, what is not finished."""
-    if any(inventory.changed_since(f"{git_dir}/{name}", since) for name in ("HEAD", "logs/HEAD")):
+    if any(inventory.changed_since(str(git_dir), name, since) for name in ("HEAD", "logs/HEAD")):
         return "something was committed in it"
-    names = [path for path in git_dir.iterdir() if not path.name.startswith("relay-") and path.name != "modules"]
-    if not any(inventory.changed_since(str(path), since) for path in names):
+    names = [path.name for path in git_dir.iterdir() if not path.name.startswith("relay-") and path.name != "modules"]
+    if not any(inventory.changed_since(str(git_dir), name, since) for name in names):
         return ""
     at = head(repo, git_dir)
     return holds(repo, git_dir, but=at) or staged(repo, git_dir, [at], {})

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from relay import runner
+from relay import aftermath, runner
 from relay.errors import RelayError
 from relay.host import clock
 from relay.record import ledger as ledgers
@@ -38,6 +38,18 @@ class Open(Struct, frozen=True, kw_only=True):
     def proposed(self) -> bool:
         """Tell whether its proposal is out."""
         return isinstance(self.step, rules.End) and self.step.outcome == "proposed"
+
+
+def spoiled(ledger: Ledger, ref: str) -> str:
+    """Say which run's breach moved a base and was not set right: what stands there, nobody has looked at."""
+    for one in runs(ledger):
+        step, run = one.step, one.plan.run
+        if isinstance(step, rules.Human) and step.reason == "breach" and f"{ref} changed" in step.text.split("; "):
+            left = aftermath.look(ledger, one.plan, ledgers.receipts(ledger, run))
+            if any(each.name == ref for each in left):
+                name = ref.removeprefix("refs/heads/")
+                return f"a breach of {run} moved `{name}`, and nothing begins there until somebody settled that"
+    return ""
 
 
 def runs(ledger: Ledger) -> Iterator[Open]:

@@ -114,11 +114,8 @@ def _work(ledger: Ledger, book: Book, base: Base, agents: Agents) -> tuple[Night
     while True:
         with suppress(RelayError):  # what was taken is passed over anyway, as long as its file stands
             queue.settle(ledger)
-        limit, full = book.over(), preflight.disk(ledger)
-        if limit or full:
-            book.code = Exit.HUMAN if full else Exit.OK
-            _left(ledger, book, base, full or f"the night came to its limit first: {limit}")
-            return ("preflight", full) if full else (limit or "done", "")
+        if (over := _over(ledger, book, base)) is not None:
+            return over
         holder, taken = lock.holder(ledger.lock), True
         open_one = _due(ledger, book, agents, holder.run if holder is not None else "")
         queued = _next(ledger, book, base) if open_one is None else None
@@ -142,6 +139,17 @@ def _work(ledger: Ledger, book: Book, base: Base, agents: Agents) -> tuple[Night
             return "held", why
         else:
             clock.pause(DOZE)
+
+
+def _over(ledger: Ledger, book: Book, base: Base) -> tuple[NightEnd, str] | None:
+    """Say why a night goes no further: a limit, a full disk, or a breach that moved the base; else None."""
+    limit, full = book.over(), preflight.disk(ledger)
+    wrong = full or agenda.spoiled(ledger, base.ref)
+    if limit or wrong:
+        book.code = Exit.HUMAN if full else Exit.BREACH if wrong else Exit.OK
+        _left(ledger, book, base, wrong or f"the night came to its limit first: {limit}")
+        return ("preflight", wrong) if wrong else (limit or "done", "")
+    return None
 
 
 def _due(ledger: Ledger, book: Book, agents: Agents, held: str) -> agenda.Open | None:

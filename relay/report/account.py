@@ -120,7 +120,7 @@ def of(ledger: Ledger, run: str, at: str = "") -> Account:
         yours=isinstance(step, rules.Human | rules.Accepted) and not glance.held,
         needs=glance.needs,
         question=_question(ledger, chain, step),
-        commands=() if glance.held else _cleared(commands(glance.plan, chain, step, at), left, _reason(step)),
+        commands=() if glance.held else _seen(commands(glance.plan, chain, step, at), left, _reason(step)),
         spent=figures.spent(chain),
         rounds=max((sealed.round for sealed in legs), default=0),
         score=next((sealed.score for sealed in reversed(legs) if sealed.score), ""),
@@ -145,11 +145,11 @@ def commands(plan: Plan, chain: Sequence[Receipt], step: rules.Next, at: str = "
     return tuple(found)
 
 
-def _cleared(found: tuple[Command, ...], left: Sequence[Left], reason: str) -> tuple[Command, ...]:
-    """Add what clears away a breach: behind the first command where a person looks at it, else at the end."""
-    undo = (Command(text=one.command, note=one.what) for one in left[: aftermath.SOME] if one.command)
+def _seen(found: tuple[Command, ...], left: Sequence[Left], reason: str) -> tuple[Command, ...]:
+    """Add what shows a breach: behind the first command where a person looks at it, else at the end."""
+    shows = (Command(text=one.command, note=one.what) for one in left[: aftermath.SOME] if one.command)
     first = 1 if reason == "breach" else len(found)
-    return (*found[:first], *undo, *found[first:])
+    return (*found[:first], *shows, *found[first:])
 
 
 def _reason(step: rules.Next) -> str:

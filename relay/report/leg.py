@@ -49,7 +49,8 @@ def _leg(ledger: Ledger, sealed: Receipt) -> Iterator[str]:
         yield f"problem: {sealed.problem}"
     yield from _listed("breaches", sealed.breaches)
     if sealed.breaches:
-        left = aftermath.look(ledger, ledgers.read_plan(ledger, sealed.run), [sealed])
+        plan, chain = ledgers.read(ledger, sealed.run)
+        left = [one for one in aftermath.look(ledger, plan, chain) if one.leg == sealed.leg]
         yield from _listed("nobody has set right", aftermath.lines(left))
     yield from _listed("drift, no fault of the agent", sealed.drift)
     yield from _listed("not carried", [f"{figures.named(item.path)}: {item.why}" for item in sealed.refused])

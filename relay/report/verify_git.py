@@ -39,8 +39,10 @@ def check(
             say(path, f"the commit `{commit[:12]}` that it names as {what} is not in the repository")
         elif tree is not None and objects[commit] != tree:
             say(path, f"the tree of its {what} is `{objects[commit][:12]}`, not `{tree[:12]}`")
+    looks = {phase.name for phase in plan.phases if phase.boundary == "verify-only"} if plan is not None else set()
     for one in sealed:
-        _refs(ledger, one, starts.get(one.leg), refs, say)
+        kept = one.kind != "judge" and one.phase not in looks
+        _refs(ledger, one, starts.get(one.leg), refs, say, kept=kept)
     prefix = f"refs/relay/{run}/"
     for ref in refs:
         leg = ref.removeprefix(prefix).partition(".")[0]
@@ -89,15 +91,20 @@ def _batch(ledger: Ledger, commits: Sequence[str]) -> list[list[str]]:
     return [line.split(" ") for line in said.splitlines()]
 
 
-def _refs(ledger: Ledger, sealed: Receipt, start: Start | None, refs: Mapping[str, str], say: Say) -> None:
-    """Check the ref that keeps a leg's commit: there where the leg made one, and at that commit if it is there."""
+def _refs(
+    ledger: Ledger, sealed: Receipt, start: Start | None, refs: Mapping[str, str], say: Say, *, kept: bool
+) -> None:
+    """Check the ref that keeps a leg's commit: there where the leg made one, and at that commit if it is there.
+
+    `kept` says that such a leg changes files; one that only verifies leaves a commit only where it breached.
+    """
     name = f"refs/relay/{sealed.run}/{sealed.leg}"
     if sealed.kind == "act":
         made = sealed.act == "rebase" or (sealed.act == "ship" and sealed.pins is not None)
     else:
         name += {"reply": "", "handover": "", "breach": ".void"}.get(sealed.ended_by or "", ".cut")
         made = sealed.head != sealed.start
-        if sealed.kind == "judge" and sealed.ended_by != "breach":
+        if not kept and sealed.ended_by != "breach":
             return
     path = ledger.leg(sealed.run, sealed.leg) / "receipt.json"
     at = refs.get(name)

@@ -5,6 +5,7 @@ nothing. A worktree that never became whole is recognised, and never committed f
 is kept nowhere else, or that somebody uses.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -28,8 +29,8 @@ PLANTED: Final = ("hooks", "config", "info/", "objects/", "worktree/", "ledger/"
 """What nobody changes by the way: a change there, around a leg that was killed, counts as the agent's."""
 
 
-SETTINGS: Final = ("config", "modules/")
-"""What git writes by the way too (`push -u`, `submodule update --init`): it counts where it had to be put back."""
+SETTINGS: Final = re.compile(r"(config|config\.worktree|modules/.+/config) changed")
+"""What git writes by the way too, as `push -u` does: it counts where something in it had to be put back."""
 
 
 def seal_open(ledger: Ledger, plan: Plan) -> list[Receipt]:
@@ -98,7 +99,7 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
     if (lease := places.lease(start)) is not None:
         loss.put_aside(ledger.repo, lease.git_dir, f"refs/relay/{plan.run}/{start.leg}", start.start)
     restored = watch.restore(ledger, plan, start) if planted or void is not None else ""
-    breached = void is not None or bool(restored) or not all(name.startswith(SETTINGS) for name in planted)
+    breached = void is not None or bool(restored) or not all(map(SETTINGS.fullmatch, planted))
     head = void or (_what_stands(ledger, plan, start) if start.kind == "work" else start.start)
     if breached and start.kind == "work":
         git.put_ref(ledger.repo, name, head)

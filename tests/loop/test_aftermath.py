@@ -1,4 +1,4 @@
-"""What a breach left is told, with what clears it away, until a person did that; going on washes nothing out."""
+"""What a breach left is told, with what shows it, until a person cleared it away; going on washes nothing out."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ CROSSES = {
         "unset GIT_DIR; echo x > {root}/README.md; git -C {root} add README.md",
         "`README.md` in your checkout is not as it was before",
     ),
-    "plants a file": ("echo x > '{root}/a b.txt'", "`a b.txt` in your checkout is there, and was not before"),
+    "plants a file": ("echo x > '{root}/a b.txt'", "`a b.txt` in your checkout is not as it was before"),
     "leaves a branch": ("git branch evil", "branch `evil` is there, and was not before"),
     "leaves a tag": ("git tag evil", "`refs/tags/evil` is there, and was not before"),
     "moves a branch": (
@@ -50,29 +50,59 @@ def crossed(world: World, does: str) -> str:
     return ran.err
 
 
-def typed(text: str, what: str) -> str:
-    """Return the command that stands below what is left."""
-    [command] = re.findall(rf"^ *{re.escape(what)} 01-implement\n +(.*)$", text, re.MULTILINE)
+def shown(text: str, what: str) -> str:
+    """Return the command beside what is left."""
+    [command] = re.findall(rf"^ *{re.escape(what)} 01-implement: `(.*)`$", text, re.MULTILINE)
     return str(command)
 
 
+def state(world: World) -> tuple[str, ...]:
+    """Return all that a command could change of what a person has."""
+    files = {path.name: path.read_bytes() for path in world.root.iterdir() if path.is_file()}
+    return str(sorted(files.items())), world.git("for-each-ref"), world.git("status", "--porcelain=v2", "--ignored")
+
+
 @pytest.mark.parametrize(("does", "what"), CROSSES.values(), ids=CROSSES)
-def test_what_a_breach_left_is_told_with_a_command_that_clears_it_away(world: World, does: str, what: str) -> None:
-    command = typed(crossed(world, does), what)
+def test_what_a_breach_left_is_told_with_a_command_that_shows_it_and_changes_nothing(
+    world: World, does: str, what: str
+) -> None:
+    command = shown(crossed(world, does), what)
     assert command in said(world.inside("show", f"{world.only_run()}/01"))
-    subprocess.run(["sh", "-c", command], cwd="/", check=True, capture_output=True)
-    assert what not in said(world.inside("report", world.only_run()))
-    assert world.git("status", "--porcelain", "--", "README.md", "a b.txt") == ""
-    through(world.inside("resume"))
+    before = state(world)
+    ran = subprocess.run(["sh", "-c", command], cwd="/", check=True, capture_output=True)
+    assert ran.stdout.strip()
+    assert state(world) == before
+
+
+def test_what_a_person_set_right_is_told_no_more(world: World) -> None:
+    crossed(world, "echo x > {root}/README.md; git branch evil; unset GIT_DIR; git -C {root} add README.md")
+    assert "not as it was" in said(world.inside("report", world.only_run()))
+    world.git("restore", "--staged", "--worktree", "README.md")
+    world.git("branch", "-D", "evil")
+    told = said(world.inside("report", world.only_run()))
+    assert ("not as it was" in told, "was not before" in told) == (False, False)
+
+
+@pytest.mark.parametrize("name", ["*", "[x].md", "-r", "a b\tc", "README.md\u202e", "two\nlines", "it changed"])
+def test_odd_names_forge_no_line_and_no_command(world: World, name: str) -> None:
+    path = str(world.root / name).replace("'", "")
+    told = crossed(world, f"printf x > '{path}'")
+    [line] = [line for line in told.splitlines() if "in your checkout is not as it was" in line]
+    command = line.partition(": `git ")[2]
+    if not name.isprintable():
+        assert command == ""
+        return
+    ran = subprocess.run(["sh", "-c", f"git {command[:-1]}"], cwd="/", check=True, capture_output=True, text=True)
+    assert [row[:2] for row in ran.stdout.splitlines()] == ["??"]
 
 
 @pytest.mark.parametrize("kind", ["overwrites a file", "plants a file", "leaves a branch", "leaves a tag"])
 def test_going_on_does_not_wash_it_out(world: World, kind: str) -> None:
     does, what = CROSSES[kind]
     crossed(world, does)
-    command = typed(said(world.inside("resume")), what)
+    command = shown(said(world.inside("resume")), what)
     assert command in said(world.inside("report", world.only_run()))
-    assert typed(said(world.inside("approve")), what) == command
+    assert shown(said(world.inside("approve")), what) == command
 
 
 def test_of_a_branch_that_anybody_may_have_moved_since_nothing_is_said_once_the_run_went_on(world: World) -> None:
@@ -81,12 +111,11 @@ def test_of_a_branch_that_anybody_may_have_moved_since_nothing_is_said_once_the_
     assert what not in said(world.inside("resume"))
 
 
-def test_a_change_of_a_persons_that_a_breach_took_away_is_named_without_a_command(world: World) -> None:
+def test_a_change_of_a_persons_that_a_breach_took_away_is_named(world: World) -> None:
     (world.root / "README.md").write_text("half a thought\n")
     told = crossed(world, "unset GIT_DIR; git -C {root} checkout -q -- README.md")
     assert "breach: checkout/README.md changed" in told
-    assert "`README.md` in your checkout is not as it was before 01-implement\n" in told
-    assert "restore" not in told
+    assert "`README.md` in your checkout is not as it was before 01-implement" in told
 
 
 def test_a_breach_is_counted_and_shown_by_its_name(world: World, tmp_path: Path) -> None:
@@ -96,7 +125,7 @@ def test_a_breach_is_counted_and_shown_by_its_name(world: World, tmp_path: Path)
     page = tmp_path / "page.html"
     through(world.inside("report", world.only_run(), "--html", str(page)))
     text = page.read_text()
-    assert text.count(f"git -C {world.root} restore --staged --worktree -- README.md") >= 1
+    assert f"git -C {world.root} --literal-pathspecs diff HEAD -- README.md" in text
 
 
 def test_the_checkout_of_a_run_without_a_breach_is_not_looked_at(world: World) -> None:

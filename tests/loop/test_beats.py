@@ -85,6 +85,17 @@ def test_what_a_person_wrote_where_a_killed_relay_ran_checks_stays(world: World,
     assert alerts(reap(world)) == ["worktree"]
 
 
+@pytest.mark.parametrize("name", ["01-implement", "03-acceptance.check"])
+def test_a_folder_that_a_person_moved_where_a_killed_relay_worked_stays(world: World, name: str) -> None:
+    (world.folder / "mine").mkdir()
+    (world.folder / "mine" / "evidence.md").write_text("a week ago\n")
+    killed(world, waiting(world, name))
+    moved = (world.folder / "mine").rename(place_of(name) / "mine")
+    through(world.relay("resume"))
+    reap(world)
+    assert (moved / "evidence.md").read_text() == "a week ago\n"
+
+
 def test_what_an_agent_left_unseen_keeps_a_worktree_in_which_a_killed_relay_ran_checks(world: World) -> None:
     world.commit({".gitignore": "*.local\n"})
     there = waiting(world, "01-implement")
@@ -125,6 +136,7 @@ def test_judges_whose_tests_leave_files_that_git_ignores_keep_no_worktree(world:
     [
         (("config", "branch.main.remote", "origin"), "interrupted"),
         (("config", "alias.st", "!sh evil"), "breach"),
+        (("config", "--file", "more.cfg", "alias.st", "!sh evil"), "breach"),
     ],
 )
 def test_after_a_kill_without_a_jail_settings_void_a_leg_only_where_they_had_to_be_put_back(
@@ -132,12 +144,14 @@ def test_after_a_kill_without_a_jail_settings_void_a_leg_only_where_they_had_to_
 ) -> None:
     there = world.folder / "there"
     world.git("remote", "add", "origin", str(world.folder))
+    (world.root / "more.cfg").write_text("[alias]\n\tls = log\n")
+    world.git("config", "include.path", str(world.root / "more.cfg"))
     short(world, f"sed -i 's/a - b/a + b/' calc.py; test -e {there} || {{ touch {there}; sleep 60; }}")
     killed(world, there)
     world.git(*words)
     world.relay("resume")
     assert world.receipts()[0]["ended_by"] == ended_by
-    assert (words[1] in world.git("config", "--list", "--name-only")) == (ended_by == "interrupted")
+    assert ("--file" in words) or (words[1] in world.git("config", "--list")) == (ended_by == "interrupted")
 
 
 def test_to_stop_a_run_that_a_night_lands_waits_until_the_checkout_is_whole(world: World) -> None:

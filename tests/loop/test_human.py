@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.loop.faults import refused, stopped, through, worktrees
 from tests.reaper.scenes import reap
 from tests.world import FIXED, World
@@ -31,6 +33,17 @@ def offer(world: World) -> dict[str, Any]:
 
 def answer(effect: dict[str, Any], **reply: object) -> None:
     Path(effect["reply"]).write_text(json.dumps(reply), encoding="utf-8")
+
+
+@pytest.mark.parametrize("words", [("answer", "{run}", "TEXT"), ("reject", "{run}", "--why", "TEXT")])
+def test_a_printed_command_whose_text_nobody_wrote_says_nothing(world: World, words: tuple[str, ...]) -> None:
+    asks = {"reply": {"status": "blocked", "question": "which?"}}
+    world.script("implementer", asks, phase="implement", vendor="north")
+    world.save()
+    stopped(world.inside("run", world.spec()), 4)
+    before = len(world.receipts())
+    refused(world.inside(*(word.format(run=world.only_run()) for word in words)), 2, "`TEXT`, which stands for yours")
+    assert len(world.receipts()) == before
 
 
 def test_what_a_person_put_beside_the_reply_or_changed_of_what_set_up_made_stays(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 The command that confirms a shipment stands for the person here: it runs between two runs of the night, by itself.
 """
 
+from pathlib import Path
+
 import pytest
 
 from relay.errors import Exit
@@ -84,6 +86,23 @@ def test_what_a_broken_config_left_is_taken_by_the_next_night(world: World) -> N
     went(world.inside("nightly"))
     assert items(world) == [("started", "t2", "shipped"), ("started", "t3", "shipped")]
     assert runs(world) == ["t1", "t2", "t3"]
+
+
+def test_a_breach_that_moves_the_base_ends_the_night_and_the_next_until_it_is_set_right(world: World) -> None:
+    once = world.folder / "once"
+    evil = f"cd {world.root}; unset GIT_DIR; echo evil > evil.py; git add evil.py; git commit -q -m evil"
+    dusk.short(world, f"if test -e {once}; then {dusk.MENDED}; else touch {once}; {evil}; fi")
+    base = world.git("rev-parse", "main")
+    queued(world, "One", "Two")
+    for _ in range(2):
+        ran = world.inside("nightly")
+        assert ran.code == int(Exit.BREACH), ran
+        assert [(item["did"], Path(item["spec"]).stem) for item in newest(world)["items"]][-1:] == [("skipped", "two")]
+        assert "moved `main`, and nothing begins there" in newest(world)["items"][-1]["reason"]
+    assert len(world.git("log", "--format=%H", f"{base}..main").split()) == 1
+    world.git("reset", "-q", "--hard", base)
+    assert world.inside("nightly").code == 0
+    assert dusk.items(world)[-1] == ("started", "two", "accepted")
 
 
 def test_a_base_that_went_once_all_was_done_is_missed_by_nobody(world: World) -> None:

@@ -52,6 +52,7 @@ def test_a_plan_is_judged_mended_and_handed_to_the_implementer(tmp_path: Path) -
     assert "multiply" not in told["05-implement"]
     assert "document" in receipts[4]["crossed"]
     assert "turn the sign" not in told["06-review"], "the reviewer judges the change by the spec"
+    through(world.inside("verify", world.only_run()))
     through(world.inside("approve"))
 
 
