@@ -92,7 +92,8 @@ class Morning(Struct, frozen=True, kw_only=True):
         """Say in a line what came of the runs: `2 need you, 1 accepted, 1 waits for its quota`; and what since then."""
         if not self.accounts:
             left = len(self.waiting)
-            return "nothing ran" + f", {left} wait{'s' * (left == 1)} from before" * bool(left)
+            over = f", {len(self.skipped)} passed over" * bool(self.skipped)
+            return f"nothing ran{over}" + f", {left} wait{'s' * (left == 1)} from before" * bool(left)
         then, now = _counted(map(self.then, self.accounts)), _counted(one.apart for one in self.accounts)
         return now if then == now else f"at its end {then}; now {now}"
 

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from relay import __version__
+from relay import __version__, aftermath
 from relay.host import redact, term
 from relay.record import ledger as ledgers
 from relay.record.ledger import Ledger
@@ -64,6 +64,7 @@ def _written(ledger: Ledger, told: Morning, counted: Stats | None) -> str:
         at=morning.elsewhere(ledger),
         counted=counted,
         columns=columns.draw(counted.accounts) if counted is not None else None,
+        shown=aftermath.SOME,
     )
 
 

@@ -128,6 +128,17 @@ def test_a_breach_is_counted_and_shown_by_its_name(world: World, tmp_path: Path)
     assert f"git -C {world.root} --literal-pathspecs diff HEAD -- README.md" in text
 
 
+def test_the_page_lists_all_that_a_breach_left(world: World, tmp_path: Path) -> None:
+    does = "for n in 1 2 3 4 5; do echo x > {root}/f$n; done; unset GIT_DIR; git -C {root} switch -q -c other"
+    crossed(world, does)
+    page = tmp_path / "page.html"
+    through(world.inside("report", world.only_run(), "--html", str(page)))
+    text = page.read_text()
+    named = [f"<code>f{n}</code> in your checkout is not as it was" for n in range(1, 6)]
+    named += ["<code>HEAD</code> is not as it was", "branch <code>other</code> is there, and was not"]
+    assert [one for one in named if one not in text and re.sub("</?code>", "`", one) not in text] == []
+
+
 def test_the_checkout_of_a_run_without_a_breach_is_not_looked_at(world: World) -> None:
     short(world)
     through(world.inside("run", world.spec()))

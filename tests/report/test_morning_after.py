@@ -1,6 +1,7 @@
 """What a night is told as on the day after it: as it ended, beside it what became of it since, and when that is."""
 
 import re
+from datetime import timedelta
 from html import unescape
 from pathlib import Path
 
@@ -71,7 +72,8 @@ def test_a_run_that_took_more_legs_since_has_the_time_and_the_score_of_the_night
     told, two = night(after), named(after, "two")
     through(after.inside("answer", two, "white"))
     stopped(after.inside("resume", two), 4)
-    more = msgspec.structs.replace(told, ended=told.started, items=(told.items[-1],))
+    before = clock.stamp(clock.parse(told.started) - timedelta(seconds=1))
+    more = msgspec.structs.replace(told, ended=before, items=(told.items[-1],))
     assert more.items[0].run == two
     nights.write(breakfast.repo(after), msgspec.structs.replace(more, items=(later(more.items[0]),)))
     [row, *_] = [line for line in after.inside("report").out.splitlines() if line.startswith(two)]
