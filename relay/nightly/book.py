@@ -12,6 +12,7 @@ from relay.errors import Exit, RelayError
 from relay.host import clock, term
 from relay.nightly import purse as purses
 from relay.record.ledger import Ledger
+from relay.report import figures
 from relay.rules import night as rules
 from relay.rules.night import UNBOUND, Allowance
 from relay.terms import Alert, Item, Night, Nightly
@@ -39,12 +40,19 @@ class Book:
         self._ledger = ledger
         self._items: dict[str, Item] = {}
         self._allowance: Allowance = UNBOUND
+        self._dozes: datetime | None = None
 
     def give(self, base: str, purse: Nightly, due: datetime | None) -> None:
         """Let the night have this base and this purse; `due` is when a schedule had it begin."""
         self._write(base=base)
         self._allowance = purses.allowance(purse, self._began, due)
         self._write(purse=purse)
+
+    def dozes(self, until: datetime) -> None:
+        """Say, once for each hour of a reset, what the night waits for."""
+        if until != self._dozes:
+            self._dozes = until
+            term.say(f"waiting for a quota until {figures.at(clock.stamp(until))}")
 
     @property
     def left(self) -> Allowance:

@@ -122,7 +122,7 @@ def _work(ledger: Ledger, book: Book, base: Base, agents: Agents) -> tuple[Night
         if open_one is None and queued is None:
             if (reset := _reset(ledger, book)) is None:
                 return "done", ""
-            term.detail(f"waiting for a quota until {clock.stamp(reset)}")
+            book.dozes(reset)
             clock.pause(max(0.0, min(DOZE, (reset - clock.now()).total_seconds())))
         elif holder is not None:
             taken = False  # a person's run goes first

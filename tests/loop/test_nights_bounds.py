@@ -104,7 +104,9 @@ def test_a_quota_that_is_there_again_before_the_end_is_waited_for(world: World) 
     went(world.inside("nightly"))
     [item] = newest(world)["items"]
     assert (item["did"], item["outcome"]) == ("skipped", "waiting"), "a night without an end waits for nothing"
-    went(world.inside("nightly", "--hours", "1"))
+    ran = world.inside("nightly", "--hours", "1")
+    went(ran)
+    assert ran.err.count("waiting for a quota until ") == 1
     assert items(world) == [("resumed", "task", "accepted")]
 
 
