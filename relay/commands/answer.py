@@ -18,9 +18,7 @@ def command(run: str, text: str) -> int:
 
     here = common.ledger()
     wanted = common.named(here, run)
-    if text.strip() in {"", common.TEXT}:
-        what = "empty" if not text.strip() else f"the word `{text}`, which stands for yours"
-        raise RelayError(f"the answer is {what}", hint=f"relay answer {wanted} TEXT")
+    text = common.words(text, "answer", f"relay answer {wanted} TEXT")
     with common.deciding(here, wanted, "answer") as (plan, chain, step):
         if not isinstance(step, rules.Human) or step.reason in {"offer", "ship", "budget"}:
             raise RelayError(

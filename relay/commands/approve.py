@@ -43,6 +43,8 @@ def command(run: str | None, into: str | None, leg: str | None, why: str | None,
             "--leg and --why go together: who ships what nothing accepted says why",
             hint=f"relay approve {wanted} --leg LEG --why TEXT",
         )
+    if why is not None:
+        why = common.words(why, "reason", f"relay approve {wanted} --leg {leg} --why TEXT")
     wish = Wish(into=into, leg=leg, why=why or "")
     if dry_run:
         return _shown(here, ledgers.read_plan(here, wanted), wish)

@@ -101,8 +101,12 @@ def follow(here: Ledger, plan: Plan, *, verify: bool = False) -> str:
     return ""
 
 
-TEXT: Final = "TEXT"
-"""What stands in a printed command for words of the person's own: who copies it without them said nothing."""
+def words(text: str, what: str, hint: str) -> str:
+    """Return a person's own words; `RelayError` where there are none, or still the one that a hint prints for them."""
+    if text.strip() in {"", "TEXT"}:
+        wrong = f"the word `{text}`, which stands for yours" if text.strip() else "empty"
+        raise RelayError(f"the {what} is {wrong}", hint=hint)
+    return text
 
 
 def tell(here: Ledger, plan: Plan, step: rules.Next) -> None:

@@ -25,9 +25,7 @@ def command(run: str, why: str, close: bool) -> int:  # noqa: FBT001 - an option
 
     here = common.ledger()
     wanted = common.named(here, run)
-    if why.strip() in {"", common.TEXT}:
-        what = "empty" if not why.strip() else f"the word `{why}`, which stands for yours"
-        raise RelayError(f"the reason is {what}", hint=f"relay reject {wanted} --why TEXT")
+    why = common.words(why, "reason", f"relay reject {wanted} --why TEXT")
     with common.deciding(here, wanted, "reject") as (plan, before, asked):
         _refuse_ended(wanted, asked)
         chain = _withdrawn(here, plan, before)

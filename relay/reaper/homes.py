@@ -139,7 +139,8 @@ def _gone(home: Home) -> tuple[str, str]:
 def _beside(tally: Tally, home: Home, run: Run) -> bool:
     """Remove the folder where a leg's reply was awaited, unless a reply lies there that the ledger does not have."""
     late = (home.path / "reply.json").exists() and not (tally.ledger.leg(run.id, home.leg) / "reply.json").exists()
-    theirs = any(one.leg == home.leg and one.act == "offer" for one in run.chain) and any(home.path.iterdir())
+    offered = any(one.leg == home.leg and one.act == "offer" for one in run.chain)
+    theirs = offered and scan.kind(str(home.path)) == "a folder" and any(home.path.iterdir())
     if late or theirs:
         what = f"`{home.path}` holds " + ("a reply that came too late to count" if late else "what somebody put there")
         tally.alert("worktree", str(home.path), what, f"rm -r {shlex.quote(str(home.path))}", run.id)

@@ -19,7 +19,7 @@ from relay.terms import Reap
 RUN_ID: Final = re.compile(r"\d{6}-\d{4}-[a-z0-9-]+")
 """How the id of a run looks: a branch `relay/NAME` of another shape is the person's own."""
 
-AWAITED: Final = frozenset({"accepted", "needs-human", "breach"})
+AWAITED: Final = frozenset({"accepted", "needs-human"})
 """Outcomes of a run whose notes a person is about to act on."""
 
 

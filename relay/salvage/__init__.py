@@ -28,7 +28,6 @@ PATIENCE: Final = 30.0
 PLANTED: Final = ("hooks", "config", "info/", "objects/", "worktree/", "ledger/", "refs/relay/", "modules/", "locks/")
 """What nobody changes by the way: a change there, around a leg that was killed, counts as the agent's."""
 
-
 SETTINGS: Final = re.compile(r"(config|config\.worktree|modules/.+/config) changed")
 """What git writes by the way too, as `push -u` does: it counts where something in it had to be put back."""
 

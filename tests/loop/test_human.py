@@ -35,7 +35,14 @@ def answer(effect: dict[str, Any], **reply: object) -> None:
     Path(effect["reply"]).write_text(json.dumps(reply), encoding="utf-8")
 
 
-@pytest.mark.parametrize("words", [("answer", "{run}", "TEXT"), ("reject", "{run}", "--why", "TEXT")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("answer", "{run}", "TEXT"),
+        ("reject", "{run}", "--why", "TEXT"),
+        ("approve", "{run}", "--leg", "01", "--why", "TEXT"),
+    ],
+)
 def test_a_printed_command_whose_text_nobody_wrote_says_nothing(world: World, words: tuple[str, ...]) -> None:
     asks = {"reply": {"status": "blocked", "question": "which?"}}
     world.script("implementer", asks, phase="implement", vendor="north")
