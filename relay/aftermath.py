@@ -4,6 +4,7 @@ Looked at anew each time, since only how it stands now says whether anybody has 
 have worked on the very same things, and no command that Relay prints could know that: so each one only looks.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from relay.host.lease import Lease
 from relay.host.tripwire import fingerprint
 from relay.record import receipt as receipts
 from relay.record.ledger import Ledger
-from relay.rules import boundary, history
+from relay.rules import history
 from relay.terms import Plan, Receipt, Start, Struct
 
 SOME: Final = 3
@@ -102,19 +103,19 @@ def _left(ledger: Ledger, leg: str, name: str, before: str | None, now: str | No
         thing = f"branch `{name.removeprefix(_HEADS)}`" if name.startswith(_HEADS) else f"`{name}`"
     made = before is None and now is not None and name.startswith("refs/")
     said = f"is there, and was not before {leg}" if made else f"is not as it was before {leg}"
-    command = _shown(ledger, name, now)
+    command = _shown(ledger, name) if now is not None or name.startswith(_HERE) else ""
     plain = command.isprintable() and "\\" not in name and redact.own().text(command) == command
     return Left(name=name, leg=leg, what=alerts.line(f"{thing} {said}"), command=command if plain else "")
 
 
-def _shown(ledger: Ledger, name: str, now: str | None) -> str:
-    """Say what to type to see a thing; nothing where git has no word for that."""
-    git = f"git -C {shlex.quote(str(ledger.repo.main_top or ledger.repo.common))}"
-    if name.startswith("refs/"):
-        return f"{git} log -3 --stat {shlex.quote(name)} --" if now is not None else f"{git} branch -a --no-column"
-    if not name.startswith(_HERE):
-        return ""
-    path = shlex.quote(name.removeprefix(_HERE))
-    if now is not None and now.startswith(boundary.TRACKED):
-        return f"{git} --literal-pathspecs diff HEAD -- {path}"
-    return f"{git} --literal-pathspecs status --short --ignored -- {path}"
+def _shown(ledger: Ledger, name: str) -> str:
+    """Say what to type to see a thing; nothing where there is no word for that.
+
+    Neither runs anything: `git diff` and `git status` would run what an agent wrote into settings, or into a repository
+    that it put into the place of a file.
+    """
+    top = ledger.repo.main_top or ledger.repo.common
+    if name.startswith(_HERE):
+        path = top / name.removeprefix(_HERE)
+        return f"ls -la {shlex.quote(str(path if os.path.lexists(path) else path.parent))}"
+    return f"git -C {shlex.quote(str(top))} for-each-ref {shlex.quote(name)}" if name.startswith("refs/") else ""

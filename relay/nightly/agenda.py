@@ -44,7 +44,8 @@ def spoiled(ledger: Ledger, ref: str) -> str:
     """Say which run's breach moved a base and was not set right: what stands there, nobody has looked at."""
     for one in runs(ledger):
         step, run = one.step, one.plan.run
-        if isinstance(step, rules.Human) and step.reason == "breach" and f"{ref} changed" in step.text.split("; "):
+        moved = {f"{ref} changed", f"{ref} appeared"}
+        if isinstance(step, rules.Human) and step.reason == "breach" and moved & set(step.text.split("; ")):
             left = aftermath.look(ledger, one.plan, ledgers.receipts(ledger, run))
             if any(each.name == ref for each in left):
                 name = ref.removeprefix("refs/heads/")

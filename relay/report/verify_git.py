@@ -104,7 +104,7 @@ def _refs(
     else:
         name += {"reply": "", "handover": "", "breach": ".void"}.get(sealed.ended_by or "", ".cut")
         made = sealed.head != sealed.start
-        if not kept and sealed.ended_by != "breach":
+        if not (kept or made or sealed.ended_by == "breach"):
             return
     path = ledger.leg(sealed.run, sealed.leg) / "receipt.json"
     at = refs.get(name)

@@ -99,10 +99,10 @@ def _cut(ledger: Ledger, plan: Plan, start: Start) -> Receipt:
         loss.put_aside(ledger.repo, lease.git_dir, f"refs/relay/{plan.run}/{start.leg}", start.start)
     restored = watch.restore(ledger, plan, start) if planted or void is not None else ""
     breached = void is not None or bool(restored) or not all(map(SETTINGS.fullmatch, planted))
-    head = void or (_what_stands(ledger, plan, start) if start.kind == "work" else start.start)
+    phase = plan.phase(start.phase or "")
+    head = void or (_what_stands(ledger, plan, start) if phase.boundary == "implement" else start.start)
     if breached and start.kind == "work":
         git.put_ref(ledger.repo, name, head)
-    phase = plan.phase(start.phase or "")
     agent = plan.agent(phase.agent)
     said = _said(ledger, start)
     if said is not None:

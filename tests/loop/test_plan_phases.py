@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
+from tests.loop.doomed import await_that
 from tests.loop.faults import refused, stopped, through, worktrees
-from tests.world import BROKEN, World
+from tests.world import BROKEN, SAFETY, World
 
 PHASES = ["plan", "plan-review", "implement", "review", "acceptance"]
 FIRST = "# Plan\n\n1. turn the sign in `multiply`\n"
@@ -54,6 +55,23 @@ def test_a_plan_is_judged_mended_and_handed_to_the_implementer(tmp_path: Path) -
     assert "turn the sign" not in told["06-review"], "the reviewer judges the change by the spec"
     through(world.inside("verify", world.only_run()))
     through(world.inside("approve"))
+
+
+def test_what_a_killed_planner_changed_is_carried_nowhere(tmp_path: Path) -> None:
+    world = planning(tmp_path, [planned(FIRST)], [approves()])
+    there = world.folder / "there"
+    text = f"test -e {there} || {{ echo half > calc.py; touch {there}; sleep 60; }}"
+    world.shell("planner", text, phase="plan", reply="exit", vendor="north")
+    world.save(phases=PHASES)
+    running = world.start("run", world.spec())
+    await_that(there.exists, "the planner never began")
+    running.kill()
+    running.communicate(timeout=SAFETY)
+    world.inside("resume")
+    cut, again = world.receipts()[:2]
+    assert (cut["ended_by"], cut["head"], again["start"]) == ("interrupted", cut["start"], cut["start"])
+    [place] = [path for path in worktrees() if path.name == "01-plan"]
+    assert (place / "calc.py").read_text() == "half\n", "what nothing keeps is not thrown away either"
 
 
 def test_a_plan_does_not_cross_to_a_phase_that_does_not_read_it(tmp_path: Path) -> None:
